@@ -1,8 +1,9 @@
 //! What the preloaded library and the tool share: the variables by which the tool configures it, and the counters
-//! that it writes for the tool.
+//! and traces that it writes for the tool.
 //!
 //! ```text
 //!   pinlane boost ── variables ──> program with libpinlane_boost.so ── counter file ──> pinlane boost --stats
+//!   pinlane trace ── variables ──> program with libpinlane_boost.so ── trace file ────> pinlane trace
 //! ```
 //!
 //! The counters are in a file that both map, not in one that is written at the end. So they are right even for a program
@@ -10,6 +11,7 @@
 
 mod counter_file;
 mod counters;
+pub mod trace;
 pub mod variables;
 
 pub use counter_file::{CounterFile, read_all};

@@ -14,3 +14,6 @@ pub const PINNING: &str = "PINLANE_BOOST_PINNING";
 
 /// `0` keeps programs that the program starts from loading the library.
 pub const CHILDREN: &str = "PINLANE_BOOST_CHILDREN";
+
+/// A folder in which each process leaves a trace of its copies, pinned memory and waits.
+pub const TRACE_FOLDER: &str = "PINLANE_TRACE_FOLDER";

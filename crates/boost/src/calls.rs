@@ -7,10 +7,12 @@ use std::ptr::NonNull;
 
 use pinlane_boost_files::Counter;
 use pinlane_boost_files::Direction::{Download, Upload};
+use pinlane_boost_files::trace::Operation;
 
 use crate::contexts::{self, Gone};
 use crate::copies::{self, HostCopy, PER_THREAD};
 use crate::interpose::{WrappedCall, replace_address};
+use crate::trace::{self, RecordedCall, described};
 use crate::{captures, pinned, process};
 
 /// A call's result if it succeeded.
@@ -41,7 +43,10 @@ macro_rules! wrapped_calls {
                 let $plain = || unsafe { real($($arg),*) };
                 // SAFETY: the caller's.
                 #[allow(unused_unsafe)]
-                unsafe { $body }
+                let call = || unsafe { $body };
+                // SAFETY: the caller's.
+                #[allow(unused_unsafe)]
+                trace::record(|| unsafe { described!($name($($arg),*)) }, call)
             }
         )*
 
@@ -62,32 +67,36 @@ macro_rules! wrapped_calls {
     };
 }
 
-/// The stream of a call, and whether the call is synchronous.
+/// The default stream of a device, as a handle.
+pub(crate) const LEGACY: u64 = 0;
+
+/// The stream of a call. A program is compiled either for one default stream or for one a thread.
+fn stream_of(handle: *mut c_void, per_thread: bool) -> u64 {
+    match handle.addr() as u64 {
+        LEGACY if per_thread => PER_THREAD,
+        handle => handle,
+    }
+}
+
+/// The stream of a copy, and whether the call is synchronous.
 #[derive(Clone, Copy)]
 struct CopyStream {
     handle: u64,
     is_synchronous: bool,
 }
 
-/// The default stream of the device, for synchronous calls.
-const LEGACY: CopyStream = CopyStream {
-    handle: 0,
-    is_synchronous: true,
-};
-
-/// The default stream of the thread, for synchronous calls.
-const OF_THREAD: CopyStream = CopyStream {
-    handle: PER_THREAD,
-    is_synchronous: true,
-};
-
-/// The stream of an asynchronous call. A program is compiled either for one default stream or for one a thread.
-fn stream_of(handle: *mut c_void, per_thread: bool) -> CopyStream {
+/// A synchronous copy, on a default stream.
+const fn at_once(handle: u64) -> CopyStream {
     CopyStream {
-        handle: match handle.addr() as u64 {
-            0 if per_thread => PER_THREAD,
-            handle => handle,
-        },
+        handle,
+        is_synchronous: true,
+    }
+}
+
+/// A copy in the order of a stream.
+fn in_order(stream: *mut c_void, per_thread: bool) -> CopyStream {
+    CopyStream {
+        handle: stream_of(stream, per_thread),
         is_synchronous: false,
     }
 }
@@ -161,29 +170,29 @@ unsafe fn finding(address: *mut *mut c_void, plain: impl FnOnce() -> u32) -> u32
 
 wrapped_calls! {
     cuMemcpyHtoD_v2(target: u64, source: *const c_void, bytes: usize), plain =>
-        copies::copy(upload(target, source, bytes, LEGACY), plain);
+        copies::copy(upload(target, source, bytes, at_once(LEGACY)), plain);
     cuMemcpyHtoD_v2_ptds(target: u64, source: *const c_void, bytes: usize), plain =>
-        copies::copy(upload(target, source, bytes, OF_THREAD), plain);
+        copies::copy(upload(target, source, bytes, at_once(PER_THREAD)), plain);
     cuMemcpyHtoDAsync_v2(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy(upload(target, source, bytes, stream_of(stream, false)), plain);
+        copies::copy(upload(target, source, bytes, in_order(stream, false)), plain);
     cuMemcpyHtoDAsync_v2_ptsz(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy(upload(target, source, bytes, stream_of(stream, true)), plain);
+        copies::copy(upload(target, source, bytes, in_order(stream, true)), plain);
     cuMemcpyDtoH_v2(target: *mut c_void, source: u64, bytes: usize), plain =>
-        copies::copy(download(target, source, bytes, LEGACY), plain);
+        copies::copy(download(target, source, bytes, at_once(LEGACY)), plain);
     cuMemcpyDtoH_v2_ptds(target: *mut c_void, source: u64, bytes: usize), plain =>
-        copies::copy(download(target, source, bytes, OF_THREAD), plain);
+        copies::copy(download(target, source, bytes, at_once(PER_THREAD)), plain);
     cuMemcpyDtoHAsync_v2(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy(download(target, source, bytes, stream_of(stream, false)), plain);
+        copies::copy(download(target, source, bytes, in_order(stream, false)), plain);
     cuMemcpyDtoHAsync_v2_ptsz(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy(download(target, source, bytes, stream_of(stream, true)), plain);
+        copies::copy(download(target, source, bytes, in_order(stream, true)), plain);
     cuMemcpy(target: u64, source: u64, bytes: usize), plain =>
-        copy_any(target, source, bytes, LEGACY, plain);
+        copy_any(target, source, bytes, at_once(LEGACY), plain);
     cuMemcpy_ptds(target: u64, source: u64, bytes: usize), plain =>
-        copy_any(target, source, bytes, OF_THREAD, plain);
+        copy_any(target, source, bytes, at_once(PER_THREAD), plain);
     cuMemcpyAsync(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copy_any(target, source, bytes, stream_of(stream, false), plain);
+        copy_any(target, source, bytes, in_order(stream, false), plain);
     cuMemcpyAsync_ptsz(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copy_any(target, source, bytes, stream_of(stream, true), plain);
+        copy_any(target, source, bytes, in_order(stream, true), plain);
 
     cuMemcpy2D_v2(rows: *const c_void), plain => count_other(plain);
     cuMemcpy2D_v2_ptds(rows: *const c_void), plain => count_other(plain);
@@ -232,4 +241,59 @@ wrapped_calls! {
     cuGetProcAddress_v2(
         name: *const c_void, address: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_void
     ), plain => finding(address, plain);
+
+    // Only traced.
+    cuMemcpyDtoD_v2(target: u64, source: u64, bytes: usize), plain => count_other(plain);
+    cuMemcpyDtoD_v2_ptds(target: u64, source: u64, bytes: usize), plain => count_other(plain);
+    cuMemcpyDtoDAsync_v2(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain => count_other(plain);
+    cuMemcpyDtoDAsync_v2_ptsz(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
+        count_other(plain);
+    cuMemcpyBatchAsync(
+        targets: *const u64, sources: *const u64, sizes: *const usize, count: usize, attributes: *const c_void,
+        indices: *const c_void, attribute_count: usize, failed: *mut usize, stream: *mut c_void
+    ), plain => count_other(plain);
+    cuMemcpyBatchAsync_ptsz(
+        targets: *const u64, sources: *const u64, sizes: *const usize, count: usize, attributes: *const c_void,
+        indices: *const c_void, attribute_count: usize, failed: *mut usize, stream: *mut c_void
+    ), plain => count_other(plain);
+    cuMemcpyBatchAsync_v2(
+        targets: *const u64, sources: *const u64, sizes: *const usize, count: usize, attributes: *const c_void,
+        indices: *const c_void, attribute_count: usize, stream: *mut c_void
+    ), plain => count_other(plain);
+    cuMemcpyBatchAsync_v2_ptsz(
+        targets: *const u64, sources: *const u64, sizes: *const usize, count: usize, attributes: *const c_void,
+        indices: *const c_void, attribute_count: usize, stream: *mut c_void
+    ), plain => count_other(plain);
+    cuMemHostRegister_v2(host: *mut c_void, bytes: usize, flags: u32), plain => plain();
+    cuStreamSynchronize(stream: *mut c_void), plain => plain();
+    cuStreamSynchronize_ptsz(stream: *mut c_void), plain => plain();
+    cuEventSynchronize(event: *mut c_void), plain => plain();
+    cuCtxSynchronize(), plain => plain();
+    cuCtxSynchronize_v2(context: *mut c_void), plain => plain();
+    cuEventRecord(event: *mut c_void, stream: *mut c_void), plain => plain();
+    cuEventRecord_ptsz(event: *mut c_void, stream: *mut c_void), plain => plain();
+    cuEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: u32), plain => plain();
+    cuEventRecordWithFlags_ptsz(event: *mut c_void, stream: *mut c_void, flags: u32), plain => plain();
+    cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: u32), plain => plain();
+    cuStreamWaitEvent_ptsz(stream: *mut c_void, event: *mut c_void, flags: u32), plain => plain();
+    cuEventQuery(event: *mut c_void), plain => plain();
+    cuStreamQuery(stream: *mut c_void), plain => plain();
+    cuStreamQuery_ptsz(stream: *mut c_void), plain => plain();
+    cuStreamCreate(stream: *mut *mut c_void, flags: u32), plain => plain();
+    cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: u32, priority: c_int), plain => plain();
+
+    cuLaunchKernel(
+        kernel: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32, shared: u32,
+        stream: *mut c_void, parameters: *mut c_void, extra: *mut c_void
+    ), plain => trace::count_launch(plain);
+    cuLaunchKernel_ptsz(
+        kernel: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32, shared: u32,
+        stream: *mut c_void, parameters: *mut c_void, extra: *mut c_void
+    ), plain => trace::count_launch(plain);
+    cuLaunchKernelEx(config: *const c_void, kernel: *mut c_void, parameters: *mut c_void, extra: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuLaunchKernelEx_ptsz(config: *const c_void, kernel: *mut c_void, parameters: *mut c_void, extra: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuGraphLaunch(graph: *mut c_void, stream: *mut c_void), plain => trace::count_launch(plain);
+    cuGraphLaunch_ptsz(graph: *mut c_void, stream: *mut c_void), plain => trace::count_launch(plain);
 }

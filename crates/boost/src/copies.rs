@@ -180,7 +180,7 @@ impl HostCopy {
 }
 
 /// What kind of memory an address belongs to.
-enum Kind {
+pub(crate) enum Kind {
     Pageable,
     /// Pinned or registered.
     PageLocked,
@@ -192,7 +192,7 @@ enum Kind {
 }
 
 /// Asks the driver; `None` if it does not answer.
-fn kind(functions: &Functions, address: u64) -> Option<Kind> {
+pub(crate) fn kind(functions: &Functions, address: u64) -> Option<Kind> {
     const MEMORY_TYPE: u32 = 2;
     const IS_MANAGED: u32 = 8;
     const RANGE_START: u32 = 11;

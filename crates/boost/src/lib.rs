@@ -7,8 +7,8 @@
 //!     interpose/    how programs get the wrappers        ├── copies.rs       pageable copies over the express lane
 //!                   instead of libcuda's functions       ├── pinned.rs       pinned memory, fast and reused
 //!                                                        ├── contexts.rs     a pinlane Device for each context
-//!     settings.rs   environment; start and end           └── captures.rs     graphs are left alone
-//!     process.rs    of the process; its counters
+//!     settings.rs   environment; start and end           ├── captures.rs     graphs are left alone
+//!     process.rs    of the process; its counters         └── trace/          every call, its time and its caller
 //! ```
 //!
 //! **Same bytes, same order.** A wrapper does what libcuda documents for the call. Where anything is not understood
@@ -33,3 +33,4 @@ mod interpose;
 mod pinned;
 mod process;
 mod settings;
+mod trace;

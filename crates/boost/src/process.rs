@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pinlane_boost_files::{Counter, CounterFile, Direction};
 
 use crate::settings::Settings;
+use crate::trace;
 
 /// Whether this process was forked from the one that loaded the library. CUDA does not work there unless it was
 /// first used there, and the express lane's threads do not exist.
@@ -24,6 +25,7 @@ extern "C" fn start() {
     if !settings().children {
         forget_preload();
     }
+    trace::start();
     // SAFETY: the handlers only use atomics, and print at the end.
     unsafe {
         libc::pthread_atfork(None, None, Some(note_child));
@@ -35,6 +37,7 @@ extern "C" fn start() {
 
 extern "C" fn note_child() {
     IS_FORKED.store(true, Ordering::Relaxed);
+    trace::note_child();
 }
 
 /// Whether this is a forked child. It must take no lock of ours: another thread may have held it.

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub children: bool,
     /// Where the counters go.
     pub folder: Option<PathBuf>,
+    /// Where the trace goes; `None` for no trace.
+    pub trace_folder: Option<PathBuf>,
 }
 
 impl Settings {
@@ -33,6 +35,7 @@ impl Settings {
             stats: is(variables::STATS, "1"),
             children: !is(variables::CHILDREN, "0"),
             folder: variable(variables::FOLDER).map(PathBuf::from),
+            trace_folder: variable(variables::TRACE_FOLDER).map(PathBuf::from),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   run              flags of every command; the exit status     (this file)
 //!   commands/        the commands, one module each; they do not import each other
-//!   preload/         other programs with Pinlane's library preloaded, for `boost`
+//!   preload/         other programs with Pinlane's library preloaded, for `boost` and `trace`
 //!   measure/         timed copies, for `compare` and `bench`
 //!   calibrated_profiles, device, profile, system/, …   shared by commands
 //!   parse/, output, terminal, …                        small helpers

@@ -111,6 +111,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
         (1, noun) => format!("1 {noun}"),
         (_, "batch") => format!("{count} batches"),
         (_, "copy") => format!("{count} copies"),
+        (_, "process") => format!("{count} processes"),
         (_, noun) => format!("{count} {noun}s"),
     }
 }

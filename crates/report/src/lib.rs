@@ -11,7 +11,7 @@
 //! Modules import only from lower layers:
 //!
 //! ```text
-//!  bench boost calibration compare_memory doctor dot_product feed load overlap plan selftest    one per command
+//!  bench boost calibration compare_memory doctor dot_product feed load overlap plan program_trace selftest    one per command
 //!  timeline                                                              runs over time
 //!  plot                                                                  SVG plots
 //!  page                                                                  HTML pages
@@ -58,6 +58,7 @@ mod overlap;
 mod page;
 mod plan;
 mod plot;
+mod program_trace;
 mod selftest;
 mod stats;
 mod text_layout;
@@ -90,6 +91,7 @@ pub use measured_or_simulated::Origin;
 pub use memory_kinds_and_directions::{MemoryKind, Route};
 pub use overlap::Overlap;
 pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanRun, PlanShape};
+pub use program_trace::{ProgramTrace, TraceAction, TraceFinding, TraceSite};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
 pub use text_layout::wrap_long_lines;
@@ -107,5 +109,6 @@ impl_to_json!(
     LoadList,
     Overlap,
     Plan,
+    ProgramTrace,
     Selftest,
 );

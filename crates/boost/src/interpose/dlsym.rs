@@ -135,7 +135,7 @@ fn same_library(one: *const c_void, other: *const c_void) -> bool {
 }
 
 /// Whether an address is in this library, whose calls get libcuda's own functions.
-fn is_own_code(address: *const c_void) -> bool {
+pub(crate) fn is_own_code(address: *const c_void) -> bool {
     unsafe extern "C" {
         /// First and last byte of this library, by the linker.
         static __ehdr_start: u8;

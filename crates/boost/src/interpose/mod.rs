@@ -18,7 +18,7 @@ use pinlane_boost_files::Counter;
 
 use crate::calls::TABLE;
 use crate::process;
-pub(crate) use dlsym::real_dlsym;
+pub(crate) use dlsym::{is_own_code, real_dlsym};
 pub(crate) use proc_address::replace_address;
 
 /// A function of libcuda that is wrapped.

@@ -12,6 +12,7 @@ mod load;
 mod overlap;
 mod plan;
 mod selftest;
+mod trace;
 
 use std::process::ExitStatus;
 
@@ -134,6 +135,21 @@ Examples:
   pinlane --device sim:pcie3-x16 selftest --seed 7")]
     Selftest(selftest::Args),
 
+    /// Run an unmodified program and report its copies: what they cost, what they could cost, what is wrong
+    ///
+    /// Sees every copy, wait and piece of pinned memory of every program that uses the CUDA driver, with the line of
+    /// Python (3.11 to 3.13) or the native function that asked for it.
+    #[command(after_help = "\
+Prints its report on standard error, with --json on standard output; otherwise standard output is the
+program's. Exits as the program does: with its exit status or by its signal; 127 if it does not exist, 126
+if it cannot be run. Columns marked * are computed with the machine's profile (`pinlane calibrate`).
+
+Examples:
+  pinlane trace -- python train.py
+  pinlane trace --html trace.html --trace trace.json -- ./simulation --steps 100
+  pinlane --device sim:h200 trace -- ./driver-api-program")]
+    Trace(trace::Args),
+
     /// Generate shell completions
     #[command(after_help = "\
 Examples:
@@ -166,6 +182,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<Ending> {
     let succeeded = match command {
         Command::Boost(args) => return Ok(Ending::Program(boost::run(args, context)?)),
+        Command::Trace(args) => return Ok(Ending::Program(trace::run(args, context)?)),
         Command::Compare(args) => compare_memory::run(args, context),
         Command::Bench(args) => bench::run(args, context),
         Command::Calibrate(args) => calibrate::run(args, context),

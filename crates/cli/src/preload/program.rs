@@ -80,7 +80,6 @@ impl PreloadedProgram {
     }
 
     /// Where processes of the program leave their files.
-    #[allow(dead_code, reason = "for commands that read more than counters")]
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -3,6 +3,7 @@
 use pinlane_report::{Bench, Compare, Environment, Origin, Route};
 
 use crate::check_markup::{check_html, check_svg};
+use crate::program_trace::program_trace;
 use crate::sample::{bench, compare, environment, measured};
 
 const EVIL: [&str; 6] = [
@@ -52,7 +53,9 @@ fn texts_do_not_break_out() {
             bench.notes = vec![evil.to_owned(); 3];
             check(&bench, evil);
             check_html(&bench.to_html(&hostile_environment(evil)), evil);
-            check_compare(&compare(origin), evil);
+            check_compare(&compare(origin.clone()), evil);
+            let trace = program_trace(origin, evil, 3_000_000);
+            check_html(&trace.to_html(&environment()), evil);
         }
     }
 }

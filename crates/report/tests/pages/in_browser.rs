@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::browser::{Browser, DESKTOP, PHONE, Page, Window};
 use crate::feed::feed;
+use crate::program_trace::program_trace;
 use crate::sample::{bench, compare, environment, measured, simulated};
 
 const HOVER: &str = "document.getElementById('hover')";
@@ -59,6 +60,16 @@ fn fit_every_window(browser: &mut Browser) {
             "feed-measured.html",
             feed(measured(), "images.npy", 40_000_000).to_html(&environment()),
             4,
+        ),
+        (
+            "trace.html",
+            program_trace(
+                simulated(),
+                "/home/user/a/project/train.py:12 in main",
+                3_000_000,
+            )
+            .to_html(&environment()),
+            1,
         ),
     ];
     for (name, html, figures) in pages {

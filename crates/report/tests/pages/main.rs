@@ -5,6 +5,7 @@ mod check_markup;
 mod compare;
 mod feed;
 mod hostile;
+mod program_trace;
 mod sample;
 
 #[cfg(unix)]

@@ -6,9 +6,8 @@ use pinlane_boost_files::{Counter, Counters, Direction, PlainReason, SIZE_CLASSE
 use pinlane_model::{HostKind, Profile};
 use pinlane_report::{Boost, BoostReason, BoostRow, Origin, Route};
 
-use crate::calibrated_profiles;
 use crate::command_context::CommandContext;
-use crate::device::{self, DeviceChoice};
+use crate::preload;
 
 /// The report. Times of a simulated run are computed, not measured.
 pub(crate) fn report(
@@ -16,7 +15,7 @@ pub(crate) fn report(
     context: &CommandContext<'_>,
     counters: &Counters,
 ) -> Boost {
-    let (origin, profile) = machine(context.device);
+    let (origin, profile) = preload::machine(context.device);
     let rows = Direction::ALL.map(|direction| row(direction, counters, &origin, profile.as_ref()));
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     Boost {
@@ -34,24 +33,6 @@ pub(crate) fn report(
         pinned_bytes: counters.get(Counter::PinnedBytes),
         profile: profile.map(|profile| profile.name),
     }
-}
-
-/// The device that the program ran on, as far as it is known here, and its profile, if it is calibrated.
-fn machine(device: &DeviceChoice) -> (Origin, Option<Profile>) {
-    if let DeviceChoice::Sim(named) = device {
-        let profile = named.profile.clone();
-        let origin = Origin::new(&profile.device.name, Some(profile.name.clone()));
-        return (origin, Some(profile));
-    }
-    let info = match device::cuda(0) {
-        Ok(_) => DeviceChoice::Cuda(0).info(),
-        Err(_) => None,
-    };
-    let Some(info) = info else {
-        return (Origin::new("the program's GPU", None), None);
-    };
-    let profile = calibrated_profiles::read_cached(&info).ok();
-    (device::origin(&info), profile.map(|found| found.profile))
 }
 
 fn row(
