@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
+use crate::fork;
 use crate::host_array::imported;
 use crate::stream::Stream;
 use crate::waiting::interruptible;
@@ -44,6 +45,7 @@ fn opened() -> MutexGuard<'static, Option<HashMap<String, Device>>> {
 impl Device {
     /// The device with this name, opened at its first use.
     pub(crate) fn named(py: Python<'_>, name: &str) -> PyResult<Self> {
+        fork::refuse_child()?;
         let name = canonical(name);
         // Not under the lock: opening a GPU takes a while, and a forked child must not find it locked.
         let find = || opened().get_or_insert_default().get(&*name).cloned();
@@ -52,6 +54,7 @@ impl Device {
         }
         let open = || Self::new(name.to_string(), pinlane::Device::named(&name)?);
         let device = py.detach(open).or_raise()?;
+        fork::device_opened();
         // Another thread may have been faster.
         let mut opened = opened();
         let device = opened
@@ -82,6 +85,7 @@ impl Device {
             return Self::named(py, &format!("cuda:{}", current_ordinal(py)));
         };
         if let Ok(device) = device.cast::<Self>() {
+            fork::refuse_child()?;
             return Ok(device.get().clone());
         }
         if let Ok(name) = device.extract::<&str>() {
@@ -110,6 +114,7 @@ impl Device {
         py: Python<'_>,
         stream: &pinlane::Stream,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         if !stream.is_idle().or_raise()? {
             let event = self.inner.event().or_raise()?;
             stream.record(&event).or_raise()?;
@@ -188,6 +193,7 @@ impl Device {
 
     /// Free and total device memory in bytes.
     fn memory_info(&self) -> PyResult<(u64, u64)> {
+        fork::refuse_child()?;
         let memory = self.inner.memory_info().or_raise()?;
         Ok((memory.free_bytes, memory.total_bytes))
     }
@@ -199,12 +205,14 @@ impl Device {
 
     /// A new stream.
     fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
+        fork::refuse_child()?;
         let stream = py.detach(|| self.inner.stream()).or_raise()?;
         Ok(Stream::new(self, stream))
     }
 
     /// What it holds, in bytes: `pinned`, `idle_pinned`, `express`, `registered`, `device`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let stats = self.inner.stats();
         let values = PyDict::new(py);
         for (name, bytes) in [
@@ -220,8 +228,9 @@ impl Device {
     }
 
     /// Frees pinned and device memory that is kept for reuse. Returns how many bytes.
-    fn trim(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.inner.trim())
+    fn trim(&self, py: Python<'_>) -> PyResult<usize> {
+        fork::refuse_child()?;
+        Ok(py.detach(|| self.inner.trim()))
     }
 
     fn __repr__(&self) -> String {

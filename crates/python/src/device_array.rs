@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::dlpack::{self, TensorDescription};
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::fork;
 use crate::stream::simulated;
 
 /// An array in device memory.
@@ -58,6 +59,9 @@ impl Drop for OwnMemory {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
+        if fork::is_child() {
+            return std::mem::forget(buffer);
+        }
         // Another library may still use it, on streams that we do not know. And freeing much memory takes a while,
         // which Python's other threads should not wait for.
         if self.is_shared.load(Ordering::Acquire) || buffer.len() >= LARGE_BYTES {
@@ -135,6 +139,7 @@ impl DeviceArray {
 
     /// Makes `stream` wait for what writes the array, and counts it as shared.
     fn share_with(&self, py: Python<'_>, stream: &pinlane::Stream) -> PyResult<()> {
+        fork::refuse_child()?;
         self.memory.set_shared();
         // It may write, so it waits for readers, too.
         py.detach(|| self.memory.slice_mut().ready_on(stream))

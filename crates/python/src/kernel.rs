@@ -10,6 +10,7 @@ use pyo3::types::PyTuple;
 use crate::device::Device;
 use crate::device_view::DeviceView;
 use crate::errors::{OrRaise, not_supported};
+use crate::fork::{self, LeakedInChild};
 use crate::kernel_scalar::ScalarValue;
 use crate::stream;
 
@@ -17,7 +18,7 @@ use crate::stream;
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Module {
     device: Device,
-    inner: pinlane::Module,
+    inner: LeakedInChild<pinlane::Module>,
 }
 
 #[pymethods]
@@ -42,6 +43,7 @@ impl Module {
 
     /// A kernel, by its name in the source. A simulated GPU runs only kernels that Pinlane has itself.
     fn kernel(&self, name: &str) -> PyResult<Kernel> {
+        fork::refuse_child()?;
         let inner = match self.inner.kernel::<AnyParams>(name) {
             Err(error) if error.kind() == ErrorKind::NotSupported && self.device.is_simulated() => {
                 return Err(not_supported(&format!(
@@ -60,7 +62,7 @@ impl Module {
         Ok(Kernel {
             name: name.to_owned(),
             device: self.device.clone(),
-            inner,
+            inner: inner.into(),
             params,
         })
     }
@@ -75,7 +77,7 @@ impl Module {
 pub(crate) struct Kernel {
     name: String,
     device: Device,
-    inner: pinlane::Kernel<AnyParams>,
+    inner: LeakedInChild<pinlane::Kernel<AnyParams>>,
     params: Vec<PtxParam>,
 }
 
@@ -125,6 +127,7 @@ impl Kernel {
         args: &Bound<'_, PyTuple>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         // CuPy's callers pass one tuple.
         let tuple = match args.len() {
             1 => args.get_item(0)?.cast_into::<PyTuple>().ok(),
@@ -259,7 +262,10 @@ pub(crate) fn compile_source(
     let inner = py
         .detach(|| pinlane::Module::from_source_with(&device.inner, source, &options))
         .or_raise()?;
-    Ok(Module { device, inner })
+    Ok(Module {
+        device,
+        inner: inner.into(),
+    })
 }
 
 /// Launches a kernel in stream order, behind every earlier use of its arrays that Pinlane knows.

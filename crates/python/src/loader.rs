@@ -18,6 +18,7 @@ use crate::device::Device;
 use crate::device_array::{ArrayMemory, DeviceArray};
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::fork::{self, LeakedInChild};
 use crate::stream::simulated;
 
 /// How often a wait for a batch looks for signals.
@@ -31,7 +32,7 @@ type NormalizedField = (String, Vec<f32>, Vec<f32>, usize, String);
 #[pyclass(frozen, module = "pinlane._native", name = "Loader")]
 pub(crate) struct NativeLoader {
     device: Device,
-    inner: Loader,
+    inner: LeakedInChild<Loader>,
 }
 
 #[pymethods]
@@ -91,7 +92,10 @@ impl NativeLoader {
         let inner = py
             .detach(|| Loader::new(&device.inner, dataset, config))
             .or_raise()?;
-        Ok(Self { device, inner })
+        Ok(Self {
+            device,
+            inner: inner.into(),
+        })
     }
 
     /// Its device.
@@ -113,6 +117,7 @@ impl NativeLoader {
 
     /// Starts an epoch.
     fn epoch(&self, py: Python<'_>, number: u64) -> PyResult<LoaderEpoch> {
+        fork::refuse_child()?;
         let epoch = py.detach(|| self.inner.epoch(number)).or_raise()?;
         Ok(LoaderEpoch::new(&self.device, epoch))
     }
@@ -133,6 +138,7 @@ impl NativeLoader {
 
     /// How far the consumer is.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let state = self.inner.state();
         let dict = PyDict::new(py);
         for (name, value) in numbers(&state) {
@@ -145,6 +151,7 @@ impl NativeLoader {
 
     /// What it has done so far: batches, samples, bytes, and how long each stage took.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let stats = self.inner.stats();
         let dict = PyDict::new(py);
         for (name, value) in [
@@ -171,6 +178,7 @@ impl NativeLoader {
             let value = saved.get_item(name)?;
             value.ok_or_else(|| PyValueError::new_err(format!("the state has no {name:?}")))
         };
+        fork::refuse_child()?;
         let mut state = self.inner.state();
         state.version = item("version")?.extract()?;
         state.epoch = item("epoch")?.extract()?;
@@ -214,6 +222,7 @@ pub(crate) struct LoaderEpoch {
 impl LoaderEpoch {
     /// The next batch; ends the iteration after the last.
     fn next(&self, py: Python<'_>) -> PyResult<LoaderBatch> {
+        fork::refuse_child()?;
         let is_ready = || match &*self.epoch() {
             Some(epoch) => epoch.wait_timeout(BETWEEN_CHECKS),
             None => true,
@@ -236,6 +245,9 @@ impl LoaderEpoch {
 
     /// Stops reading.
     fn close(&self, py: Python<'_>) {
+        if fork::is_child() {
+            return; // its threads are the parent's
+        }
         // Without the interpreter: its threads may be waiting for it.
         py.detach(|| drop(self.epoch().take()));
     }
@@ -259,12 +271,12 @@ impl Drop for LoaderEpoch {
     fn drop(&mut self) {
         let epoch = self.epoch.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut epoch = epoch.take();
-        if epoch.is_some() {
+        if epoch.is_some() && !fork::is_child() {
             // As in `close`.
             let _ = Python::try_attach(|py| py.detach(|| drop(epoch.take())));
-            // At the end of the interpreter its threads cannot be waited for.
-            std::mem::forget(epoch);
         }
+        // At the end of the interpreter, and in a forked child, its threads cannot be waited for.
+        std::mem::forget(epoch);
     }
 }
 
@@ -324,6 +336,7 @@ impl LoaderBatch {
         if self.device.is_simulated() {
             return Err(simulated("a batch"));
         }
+        fork::refuse_child()?;
         // SAFETY: torch keeps its streams.
         let stream = unsafe { pinlane::Stream::from_raw(&self.device.inner, stream) };
         self.shared.lend_to(&stream).or_raise()?;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::device::Device;
 use crate::errors::OrRaise;
+use crate::fork;
 use crate::host_array::{HostArray, flat_bytes, span};
 
 /// A block of pinned memory that speaks Python's buffer protocol. NumPy arrays lie in it and keep it.
@@ -152,6 +153,9 @@ impl Pinned {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        if fork::is_child() {
+            return Ok(()); // nothing is page-locked here
+        }
         self.unpin(py)
     }
 }

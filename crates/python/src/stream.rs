@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::copies;
 use crate::device::Device;
 use crate::errors::OrRaise;
+use crate::fork::{self, LeakedInChild};
 use crate::waiting::interruptible;
 
 /// A queue of work on a device. Work on one stream runs in order; streams run side by side.
@@ -16,14 +17,14 @@ use crate::waiting::interruptible;
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Stream {
     pub(crate) device: Device,
-    pub(crate) inner: pinlane::Stream,
+    pub(crate) inner: LeakedInChild<pinlane::Stream>,
 }
 
 impl Stream {
     pub(crate) fn new(device: &Device, inner: pinlane::Stream) -> Self {
         Self {
             device: device.clone(),
-            inner,
+            inner: inner.into(),
         }
     }
 }
@@ -36,7 +37,7 @@ impl Stream {
     fn open(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let device = Device::of_any(py, device)?;
         let inner = py.detach(|| device.inner.stream()).or_raise()?;
-        Ok(Self { device, inner })
+        Ok(Self::new(&device, inner))
     }
 
     /// Its device.
@@ -72,11 +73,13 @@ impl Stream {
         src: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         copies::by_driver(py, src, out, &self.inner)
     }
 
     /// Whether all work on the stream is done.
     fn is_idle(&self) -> PyResult<bool> {
+        fork::refuse_child()?;
         self.inner.is_idle().or_raise()
     }
 
@@ -87,6 +90,7 @@ impl Stream {
         py: Python<'py>,
         event: Option<Bound<'py, Event>>,
     ) -> PyResult<Bound<'py, Event>> {
+        fork::refuse_child()?;
         let event = match event {
             Some(event) => event,
             None => Bound::new(py, Event::of(&self.device)?)?,
@@ -97,6 +101,7 @@ impl Stream {
 
     /// Makes later work wait for an event, or for all work so far of another stream.
     fn wait(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        fork::refuse_child()?;
         if let Ok(event) = other.cast::<Event>() {
             return self.inner.wait(&event.get().inner).or_raise();
         }
@@ -114,13 +119,15 @@ impl Stream {
 /// A point in a stream, with the time at which the device reached it.
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Event {
-    inner: pinlane::Event,
+    inner: LeakedInChild<pinlane::Event>,
 }
 
 impl Event {
     fn of(device: &Device) -> PyResult<Self> {
         let inner = device.inner.event_with_timing().or_raise()?;
-        Ok(Self { inner })
+        Ok(Self {
+            inner: inner.into(),
+        })
     }
 }
 
@@ -135,11 +142,13 @@ impl Event {
 
     /// Whether the device has reached it.
     fn is_done(&self) -> PyResult<bool> {
+        fork::refuse_child()?;
         self.inner.is_done().or_raise()
     }
 
     /// Waits until the device has reached it.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        fork::refuse_child()?;
         interruptible(py, |at_most| {
             Ok(self.inner.wait_timeout(at_most)?.then_some(()))
         })
@@ -147,6 +156,7 @@ impl Event {
 
     /// Milliseconds on the device from this event to `end`. Both must be done.
     fn elapsed_ms(&self, end: &Bound<'_, Self>) -> PyResult<f64> {
+        fork::refuse_child()?;
         let nanoseconds = self.inner.elapsed_ns(&end.get().inner).or_raise()?;
         Ok(nanoseconds as f64 / 1e6)
     }
@@ -154,9 +164,10 @@ impl Event {
 
 /// What a user means by `stream`: a [`Stream`], a handle, or a stream of torch, CuPy or another library.
 pub(crate) fn of_any(device: &Device, stream: &Bound<'_, PyAny>) -> PyResult<pinlane::Stream> {
+    fork::refuse_child()?;
     let py = stream.py();
     if let Ok(stream) = stream.cast::<Stream>() {
-        return Ok(stream.get().inner.clone());
+        return Ok(pinlane::Stream::clone(&stream.get().inner));
     }
     if device.is_simulated() {
         return Err(PyTypeError::new_err(

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::device::Device;
 use crate::errors::OrRaise;
+use crate::fork;
 
 /// What the streams of a device did inside of a `with` block. Notebooks draw it; `print` shows it as text.
 ///
@@ -63,6 +64,7 @@ impl Timeline {
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
+        fork::refuse_child()?;
         let timeline = slf.get();
         if timeline.device.is_recording.swap(true, Ordering::AcqRel) {
             let name = &timeline.device.name;
@@ -82,7 +84,7 @@ impl Timeline {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !matches!(*self.state(), TimelineState::Recording) {
+        if fork::is_child() || !matches!(*self.state(), TimelineState::Recording) {
             return Ok(());
         }
         let recorder = &self.device.recorder;
@@ -181,7 +183,7 @@ impl Timeline {
 impl Drop for Timeline {
     fn drop(&mut self) {
         // Entered, and never left.
-        if matches!(*self.state(), TimelineState::Recording) {
+        if !fork::is_child() && matches!(*self.state(), TimelineState::Recording) {
             self.device.recorder.pause();
             self.device.is_recording.store(false, Ordering::Release);
         }
