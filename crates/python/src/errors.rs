@@ -45,6 +45,11 @@ pub(crate) fn not_supported(message: &str) -> PyErr {
     of_class("NotSupportedError", message.to_owned())
 }
 
+/// An argument that is invalid.
+pub(crate) fn invalid_input(message: &str) -> PyErr {
+    of_class("InvalidInputError", message.to_owned())
+}
+
 fn of_class(name: &str, message: String) -> PyErr {
     Python::attach(|py| match class_named(py, name) {
         Ok(class) => PyErr::from_type(class, message),

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, exception, invalid_input};
 use crate::fork;
 use crate::host_array::{HostArray, flat_bytes, span};
 
@@ -191,16 +191,37 @@ pub(crate) fn pin(
         ));
     }
     let device = Device::of_any(py, device)?;
-    let register = || {
-        let registered = device.inner.register(UserMemory(memory));
-        registered.map_err(|failed| failed.error)
-    };
-    let registered = py.detach(register).or_raise()?;
+    let registered = py
+        .detach(|| register(&device.inner, UserMemory(memory)))
+        .map_err(|error| match is_already_registered(&error) {
+            true => invalid_input("the array, or a part of it, is pinned already"),
+            false => exception(&error),
+        })?;
     Ok(Pinned {
         array: array.clone().unbind(),
         device,
         registered: Mutex::new(Some(registered)),
     })
+}
+
+/// Page-locks memory, also memory whose last registration was dropped and waits for its release.
+fn register(
+    device: &pinlane::Device,
+    memory: UserMemory,
+) -> pinlane::Result<Registered<UserMemory>> {
+    match device.register(memory) {
+        Err(failed) if is_already_registered(&failed.error) => {
+            device.synchronize()?; // releases what waits for it
+            let registered = device.register(failed.memory);
+            registered.map_err(|failed| failed.error)
+        }
+        registered => registered.map_err(|failed| failed.error),
+    }
+}
+
+fn is_already_registered(error: &pinlane::Error) -> bool {
+    use pinlane::driver::ErrorKind::AlreadyRegistered;
+    matches!(error, pinlane::Error::Driver(error) if error.kind == AlreadyRegistered)
 }
 
 /// Whether an array lies in page-locked memory of the device.

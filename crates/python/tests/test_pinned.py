@@ -107,6 +107,16 @@ def test_a_dropped_registration_ends(gpu):
     assert not pinlane.is_pinned(array, device=gpu)
 
 
+def test_memory_whose_registration_was_dropped_is_pinned_again(gpu):
+    array = np.arange(1 << 20)
+    for _ in range(20):
+        pinned = pinlane.pin(array, device=gpu)
+        del pinned  # ends later, on another thread
+    with pinlane.pin(array, device=gpu):
+        with pytest.raises(pinlane.InvalidInputError, match="pinned already"):
+            pinlane.pin(array[10:20], device=gpu)
+
+
 Pair = collections.namedtuple("Pair", "left right")
 
 
