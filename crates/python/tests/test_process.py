@@ -91,6 +91,24 @@ def test_import_opens_nothing_and_imports_little():
     print(out)
 
 
+def test_submodules_are_imported_when_they_are_used():
+    program = """
+        import sys, pinlane
+        names = {"diffusers", "sglang", "torch", "transformers", "vllm"}
+        assert names <= set(dir(pinlane)), dir(pinlane)
+        assert not any(f"pinlane.{name}" in sys.modules for name in names)
+        for name in names - {"torch"}:
+            assert getattr(pinlane, name) is sys.modules[f"pinlane.{name}"], name
+        assert "torch" not in sys.modules and "transformers" not in sys.modules
+        assert not hasattr(pinlane, "tensorflow")
+        try:
+            pinlane.torch.CudaPrefetcher
+        except ModuleNotFoundError as error:
+            assert error.name == "torch", error
+    """
+    run(program)
+
+
 FORK = """
 import os, signal, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a process with threads forks
