@@ -21,11 +21,15 @@ use crate::stream;
 /// Copies an array to a device, at nearly the speed of pinned memory.
 ///
 /// `src` is a NumPy array, a CPU tensor, a buffer, or speaks DLPack. A tensor becomes a torch tensor, everything else
-/// a `DeviceArray`; `out`, an array on the device, is filled instead. `dtype` converts on the way. The copy is on
-/// `stream`: by default on the current stream of the library that `out` belongs to.
+/// a `DeviceArray`; `out`, an array on the device, is filled instead. The copy is on `stream`: by default on the
+/// current stream of the library that `out` belongs to.
+///
+/// `dtype` converts on the way. Without it an `out` of another type is filled if no element can overflow or lose its
+/// fraction or sign: integers become wider ones or floats, floats become floats of any width, rounded.
 ///
 /// Returns when `src` may be changed. With `blocking=False` and `src` in pinned memory it returns at once: then `src`
-/// must not change until the stream has done the copy.
+/// must not change until the stream has done the copy. Threads that copy into the same `out` must take turns: their
+/// copies mix otherwise.
 #[pyfunction]
 #[pyo3(signature = (src, device=None, *, out=None, stream=None, dtype=None, blocking=true))]
 pub(crate) fn to_device<'py>(
@@ -40,7 +44,7 @@ pub(crate) fn to_device<'py>(
     let dtype = dtype.map(Dtype::of_any).transpose()?;
     let Some(out) = out else {
         let out = new_target(py, src, device, stream, dtype)?;
-        copy_into(py, src, &out, stream, blocking)?;
+        upload(py, src, &target_view(&out)?, stream, blocking, dtype)?;
         return Ok(out);
     };
     let target = target_view(&out)?;
@@ -54,7 +58,7 @@ pub(crate) fn to_device<'py>(
         let message = format!("out has elements of {}", target.dtype);
         return Err(PyValueError::new_err(message));
     }
-    upload(py, src, &target, stream, blocking)?;
+    upload(py, src, &target, stream, blocking, dtype)?;
     tell_torch(&out)?;
     Ok(out)
 }
@@ -84,7 +88,7 @@ pub(crate) fn copy_into<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     blocking: bool,
 ) -> PyResult<()> {
-    upload(py, src, &target_view(out)?, stream, blocking)
+    upload(py, src, &target_view(out)?, stream, blocking, None)
 }
 
 /// Copies an array on the host into one on a device with the driver's own copy.
@@ -143,15 +147,23 @@ fn new_target<'py>(
     Ok(Bound::new(py, array)?.into_any())
 }
 
+/// Copies. `wanted` is the element type that the user asked for.
 fn upload(
     py: Python<'_>,
     src: &Bound<'_, PyAny>,
     target: &DeviceView,
     stream: Option<&Bound<'_, PyAny>>,
     blocking: bool,
+    wanted: Option<Dtype>,
 ) -> PyResult<()> {
     let source = HostArray::source(src)?;
     check_shapes(&source.shape, &target.shape)?;
+    if wanted.is_none() && !source.dtype.may_become(target.dtype) {
+        return Err(PyTypeError::new_err(format!(
+            "not every {} fits into the {} of out; pass dtype=\"{1}\" to convert all the same",
+            source.dtype, target.dtype
+        )));
+    }
     let stream = match stream {
         Some(stream) => stream::of_any(&target.device, stream)?,
         None => target.stream().clone(),

@@ -92,6 +92,28 @@ impl Dtype {
         })
     }
 
+    /// Whether elements become those of another type without being asked to: at most rounded, but none overflows or
+    /// loses its fraction, sign or imaginary part.
+    pub(crate) fn may_become(self, target: Self) -> bool {
+        use DtypeKind::{Bool, Complex, Float, Signed, Unsigned};
+        match (self.kind(), target.kind()) {
+            (Bool, _) | (_, Complex) | (Unsigned | Signed | Float, Float) => true,
+            (Unsigned, Unsigned) | (Signed, Signed) => self.bytes() <= target.bytes(),
+            (Unsigned, Signed) => self.bytes() < target.bytes(),
+            _ => false,
+        }
+    }
+
+    const fn kind(self) -> DtypeKind {
+        match self.dlpack().0 {
+            0 => DtypeKind::Signed,
+            1 => DtypeKind::Unsigned,
+            5 => DtypeKind::Complex,
+            6 => DtypeKind::Bool,
+            _ => DtypeKind::Float,
+        }
+    }
+
     /// Whether NumPy has it itself, without ml_dtypes.
     pub(crate) const fn is_of_numpy(self) -> bool {
         matches!(self.dlpack().0, 0 | 1 | 2 | 5 | 6)
@@ -215,6 +237,16 @@ impl Dtype {
         };
         format!("{kind}{}", self.bytes())
     }
+}
+
+/// What kind of number a type holds.
+#[derive(Clone, Copy)]
+enum DtypeKind {
+    Bool,
+    Unsigned,
+    Signed,
+    Float,
+    Complex,
 }
 
 impl fmt::Display for Dtype {

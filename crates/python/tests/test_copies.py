@@ -100,6 +100,35 @@ def test_dtype_converts_on_the_way(gpu, before, after):
     np.testing.assert_array_equal(on_device.numpy().astype("f8"), array.astype("f8"))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *[("f4", "float16"), ("f8", "float32"), ("u1", "float32"), ("i4", "int64"), ("u2", "int32")],
+        *[("?", "uint8"), ("?", "bool"), ("f4", "complex64"), ("c16", "complex64")],
+    ],
+)
+def test_out_converts_what_fits(gpu, before, after):
+    array = np.array([0, 1, 1, 0]).astype(before)
+    out = pinlane.to_device(np.zeros(4, after), gpu)
+    np.testing.assert_array_equal(pinlane.to_device(array, out=out).numpy(), array)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *[("f8", "uint8"), ("f4", "int64"), ("i8", "int32"), ("i1", "uint8"), ("u1", "int8")],
+        *[("i4", "bool"), ("c8", "float32")],
+    ],
+)
+def test_out_that_would_lose_something_is_refused(gpu, before, after):
+    array = np.array([0, 1, 1, 0]).astype(before)
+    out = pinlane.to_device(np.zeros(4, after), gpu)
+    with pytest.raises(TypeError, match=f'{array.dtype.name} fits into the {after} of out; pass dtype="{after}"'):
+        pinlane.to_device(array, out=out)
+    if before != "c8":
+        np.testing.assert_array_equal(pinlane.to_device(array, out=out, dtype=after).numpy(), array)
+
+
 def test_asynchronous_copies_keep_their_source(gpu):
     stream = pinlane.Stream(gpu)
     arrays = []
