@@ -12,9 +12,9 @@ use pyo3::types::PyTuple;
 use crate::device::Device;
 use crate::device_array::DeviceArray;
 use crate::device_view::DeviceView;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 use crate::errors::OrRaise;
-use crate::host_array::{HostArray, as_numpy, is_torch_tensor};
+use crate::host_array::{HostArray, as_numpy, class_name, is_torch_tensor};
 use crate::pinned::is_page_locked;
 use crate::stream;
 
@@ -49,13 +49,16 @@ pub(crate) fn to_device<'py>(
     };
     let target = target_view(&out)?;
     if let Some(device) = device
-        && Device::of_any(py, Some(device))?.name != target.device.name
+        && let device = Device::of_any(py, Some(device))?
+        && device.name != target.device.name
     {
-        let message = format!("out is on {}", target.device.name);
+        let message = format!("out is on {}, not on {}", target.device.name, device.name);
         return Err(PyValueError::new_err(message));
     }
-    if dtype.is_some_and(|dtype| dtype != target.dtype) {
-        let message = format!("out has elements of {}", target.dtype);
+    if let Some(dtype) = dtype
+        && dtype != target.dtype
+    {
+        let message = format!("out has elements of {}, but dtype is {dtype}", target.dtype);
         return Err(PyValueError::new_err(message));
     }
     upload(py, src, &target, stream, blocking, dtype)?;
@@ -65,7 +68,10 @@ pub(crate) fn to_device<'py>(
 
 fn target_view(out: &Bound<'_, PyAny>) -> PyResult<DeviceView> {
     let target = DeviceView::of_any(out)?;
-    target.ok_or_else(|| PyTypeError::new_err("out must be an array on a device"))
+    target.ok_or_else(|| {
+        let class = class_name(out);
+        PyTypeError::new_err(format!("out must be an array on a device, not {class}"))
+    })
 }
 
 /// Counts a change of the user's tensor, which torch compares with what its graph has saved.
@@ -103,7 +109,7 @@ pub(crate) fn by_driver(
     check_shapes(&source.shape, &target.shape)?;
     if source.dtype != target.dtype {
         return Err(PyValueError::new_err(format!(
-            "out has elements of {}, the source of {}",
+            "out has elements of {}, but src has elements of {}",
             target.dtype, source.dtype
         )));
     }
@@ -277,11 +283,8 @@ pub(crate) fn to_host<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let source = DeviceView::of_any(src)?;
     let source = source.ok_or_else(|| {
-        let name = src
-            .get_type()
-            .name()
-            .map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("an array on a device is needed, not {name}"))
+        let class = class_name(src);
+        PyTypeError::new_err(format!("an array on a device is needed, not {class}"))
     })?;
     let is_users = out.is_some();
     let out = match out {
@@ -295,7 +298,7 @@ pub(crate) fn to_host<'py>(
     check_shapes(&source.shape, &target.shape)?;
     if source.dtype != target.dtype {
         return Err(PyValueError::new_err(format!(
-            "out has elements of {}, the array on the device of {}",
+            "out has elements of {}, but the array on the device has elements of {}",
             target.dtype, source.dtype
         )));
     }
@@ -340,31 +343,37 @@ pub(crate) fn upload_many<'py>(
     out: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<()> {
-    let sources: Vec<HostArray> = sources
-        .try_iter()?
-        .map(|source| HostArray::source(&source?))
-        .collect::<PyResult<_>>()?;
-    let needed = || PyTypeError::new_err("out must be a list of arrays on a device");
-    let targets: Vec<DeviceView> = out
-        .try_iter()?
-        .map(|target| DeviceView::of_any(&target?)?.ok_or_else(needed))
-        .collect::<PyResult<_>>()?;
+    let sources = listed("sources", sources, HostArray::source)?;
+    let targets = listed("out", out, |target| {
+        DeviceView::of_any(target)?.ok_or_else(|| {
+            let class = class_name(target);
+            PyTypeError::new_err(format!("an array on a device is needed, not {class}"))
+        })
+    })?;
     if sources.len() != targets.len() {
-        let (sources, targets) = (sources.len(), targets.len());
         return Err(PyValueError::new_err(format!(
-            "{sources} arrays cannot fill {targets}"
+            "sources has {} arrays, but out has {}",
+            sources.len(),
+            targets.len()
         )));
     }
     let Some(first) = targets.first() else {
         return Ok(());
     };
-    for (source, target) in sources.iter().zip(&targets) {
-        check_shapes(&source.shape, &target.shape)?;
-        if source.dtype != target.dtype || target.device.name != first.device.name {
-            return Err(PyValueError::new_err(
-                "sources and targets must have the same element types, and all targets one device",
-            ));
-        }
+    for (number, (source, target)) in sources.iter().zip(&targets).enumerate() {
+        let wrong = if source.shape != target.shape {
+            let (source, target) = (shape_text(&source.shape), shape_text(&target.shape));
+            format!("has the shape {target}, but sources[{number}] has the shape {source}")
+        } else if source.dtype != target.dtype {
+            let (source, target) = (source.dtype, target.dtype);
+            format!("has elements of {target}, but sources[{number}] has elements of {source}")
+        } else if target.device.name != first.device.name {
+            let (this, first) = (&target.device.name, &first.device.name);
+            format!("is on {this}, but out[0] is on {first}")
+        } else {
+            continue;
+        };
+        return Err(PyValueError::new_err(format!("out[{number}] {wrong}")));
     }
     let stream = match stream {
         Some(stream) => stream::of_any(&first.device, stream)?,
@@ -400,11 +409,39 @@ pub(crate) fn upload_many<'py>(
     Ok(())
 }
 
+/// The items of a list of the user's, which errors call `name`.
+fn listed<'py, T>(
+    name: &str,
+    list: &Bound<'py, PyAny>,
+    item: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let py = list.py();
+    let Ok(items) = list.try_iter() else {
+        let class = class_name(list);
+        let message = format!("{name} must be a list of arrays, not {class}");
+        return Err(PyTypeError::new_err(message));
+    };
+    let item = |(number, value): (usize, PyResult<Bound<'py, PyAny>>)| {
+        item(&value?).map_err(|error| {
+            let class = error.get_type(py);
+            // Others may need more than a text.
+            if !class.is(py.get_type::<PyTypeError>()) && !class.is(py.get_type::<PyValueError>()) {
+                return error;
+            }
+            let text = format!("{name}[{number}]: {}", error.value(py));
+            PyErr::from_type(class, text)
+        })
+    };
+    items.enumerate().map(item).collect()
+}
+
 fn check_shapes(source: &[usize], target: &[usize]) -> PyResult<()> {
     if source == target {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "the source has the shape {source:?}, out {target:?}"
+        "out has the shape {}, but src has the shape {}",
+        shape_text(target),
+        shape_text(source)
     )))
 }

@@ -12,7 +12,7 @@ use crate::batch::BatchPart;
 use crate::copies;
 use crate::device::Device;
 use crate::dlpack::{self, TensorDescription};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 use crate::errors::OrRaise;
 use crate::fork;
 use crate::stream::simulated;
@@ -281,11 +281,9 @@ impl DeviceArray {
     }
 
     fn __repr__(&self) -> String {
-        let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
-        let comma = if shape.len() == 1 { "," } else { "" };
         format!(
-            "<pinlane.DeviceArray ({}{comma}) {} on {}>",
-            shape.join(", "),
+            "<pinlane.DeviceArray {} {} on {}>",
+            shape_text(&self.shape),
             self.dtype,
             self.device.name
         )

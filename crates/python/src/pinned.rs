@@ -224,7 +224,7 @@ fn is_already_registered(error: &pinlane::Error) -> bool {
     matches!(error, pinlane::Error::Driver(error) if error.kind == AlreadyRegistered)
 }
 
-/// Whether an array lies in page-locked memory of the device.
+/// Whether an array lies in page-locked memory of the device. One without elements lies nowhere: `False`.
 #[pyfunction]
 #[pyo3(signature = (array, *, device=None))]
 pub(crate) fn is_pinned(

@@ -154,7 +154,7 @@ def test_exceptions_of_a_dataset_are_raised():
 @pytest.mark.parametrize(
     ("sample", "error", "message"),
     [
-        (lambda index: np.zeros(1 + index // 5), ValueError, r"shape \[2\], the first sample \[1\]"),
+        (lambda index: np.zeros(1 + index // 5), ValueError, r"shape \(2,\), the first sample \(1,\)"),
         (lambda index: np.zeros(1, "f4" if index < 5 else "f8"), TypeError, "float64, the first sample of float32"),
         (lambda index: {"a": 1} if index < 5 else {"b": 1}, ValueError, "has the fields"),
         (lambda index: (1, 2) if index < 5 else (1,), ValueError, "has 1 fields"),
