@@ -11,15 +11,16 @@ use pinlane::record::Recorder;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid_input};
 use crate::fork;
 use crate::host_array::imported;
 use crate::stream::Stream;
 use crate::waiting::interruptible;
 
-/// A GPU, real or simulated. `pinlane.device("cuda:0")` returns the same one every time.
+/// A GPU, real or simulated. It is opened once: what `pinlane.device("cuda:0")` returns is equal every time, and stands
+/// for the same device, but is not the same object.
 #[pyclass(frozen, module = "pinlane")]
 #[derive(Clone)]
 pub(crate) struct Device {
@@ -94,10 +95,16 @@ impl Device {
             }
             return Self::named(py, name);
         }
-        if let Ok(ordinal) = device.extract::<u32>() {
-            return Self::named(py, &format!("cuda:{ordinal}"));
-        }
         let class = device.get_type();
+        let is_bool = device.is_instance_of::<PyBool>();
+        if !is_bool && device.hasattr(intern!(py, "__index__"))? {
+            return match device.extract::<u32>() {
+                Ok(ordinal) => Self::named(py, &format!("cuda:{ordinal}")),
+                Err(_) => Err(invalid_input(&format!(
+                    "there is no device number {device}; they count from 0"
+                ))),
+            };
+        }
         if class.getattr("__module__")?.extract::<&str>()? == "torch" && class.name()? == "device" {
             let name = device.str()?;
             return Self::of_any(py, Some(name.as_any()));

@@ -1,13 +1,14 @@
 //! Streams and events, ours and those of other libraries.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::copies;
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid_input};
 use crate::fork::{self, LeakedInChild};
+use crate::host_array::class_name;
 use crate::waiting::interruptible;
 
 /// A queue of work on a device. Work on one stream runs in order; streams run side by side.
@@ -50,13 +51,19 @@ impl Stream {
     #[getter]
     fn handle(&self) -> PyResult<u64> {
         if self.device.is_simulated() {
-            return Err(simulated("a stream"));
+            // So that `hasattr` is false.
+            return Err(PyAttributeError::new_err(
+                "a stream of a simulated device does not exist in CUDA: it has no handle",
+            ));
         }
         Ok(pinlane::raw::stream_handle(&self.inner))
     }
 
     /// The stream for libraries that share streams: a version, and the handle.
     fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
+        if self.device.is_simulated() {
+            return Err(simulated("a stream"));
+        }
         Ok((0, self.handle()?))
     }
 
@@ -95,6 +102,7 @@ impl Stream {
             Some(event) => event,
             None => Bound::new(py, Event::of(&self.device)?)?,
         };
+        check_devices("event", &event.get().device, "stream", &self.device)?;
         self.inner.record(&event.get().inner).or_raise()?;
         Ok(event)
     }
@@ -103,6 +111,7 @@ impl Stream {
     fn wait(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
         fork::refuse_child()?;
         if let Ok(event) = other.cast::<Event>() {
+            check_devices("event", &event.get().device, "stream", &self.device)?;
             return self.inner.wait(&event.get().inner).or_raise();
         }
         let other = of_any(&self.device, other)?;
@@ -119,6 +128,7 @@ impl Stream {
 /// A point in a stream, with the time at which the device reached it.
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Event {
+    device: Device,
     inner: LeakedInChild<pinlane::Event>,
 }
 
@@ -126,6 +136,7 @@ impl Event {
     fn of(device: &Device) -> PyResult<Self> {
         let inner = device.inner.event_with_timing().or_raise()?;
         Ok(Self {
+            device: device.clone(),
             inner: inner.into(),
         })
     }
@@ -157,6 +168,7 @@ impl Event {
     /// Milliseconds on the device from this event to `end`. Both must be done.
     fn elapsed_ms(&self, end: &Bound<'_, Self>) -> PyResult<f64> {
         fork::refuse_child()?;
+        check_devices("event", &self.device, "end", &end.get().device)?;
         let nanoseconds = self.inner.elapsed_ns(&end.get().inner).or_raise()?;
         Ok(nanoseconds as f64 / 1e6)
     }
@@ -167,12 +179,19 @@ pub(crate) fn of_any(device: &Device, stream: &Bound<'_, PyAny>) -> PyResult<pin
     fork::refuse_child()?;
     let py = stream.py();
     if let Ok(stream) = stream.cast::<Stream>() {
+        let found = &stream.get().device.name;
+        if *found != device.name {
+            let message = format!("the stream is on {found}, not on {}", device.name);
+            return Err(invalid_input(&message));
+        }
         return Ok(pinlane::Stream::clone(&stream.get().inner));
     }
     if device.is_simulated() {
-        return Err(PyTypeError::new_err(
-            "a simulated device has streams of its own only: device.stream()",
-        ));
+        return Err(PyTypeError::new_err(format!(
+            "a simulated device has streams of its own only: stream must be what stream() of {} returned, not {}",
+            device.name,
+            class_name(stream)
+        )));
     }
     let handle = if let Ok(handle) = stream.extract::<u64>() {
         handle
@@ -194,14 +213,24 @@ pub(crate) fn of_any(device: &Device, stream: &Bound<'_, PyAny>) -> PyResult<pin
     } else if let Ok(handle) = stream.getattr(intern!(py, "ptr")) {
         handle.extract()? // CuPy
     } else {
-        let class = stream.get_type();
         return Err(PyTypeError::new_err(format!(
-            "stream must be a stream of pinlane, torch, CuPy or Numba, or a handle, not {}",
-            class.name()?
+            "stream must be a stream of pinlane, torch, CuPy or Numba, or a handle from 0, not {}",
+            stream.repr()?
         )));
     };
     // SAFETY: the caller's library keeps its stream alive during the call, as with every CUDA call.
     Ok(unsafe { pinlane::Stream::from_raw(&device.inner, handle) })
+}
+
+/// Raises unless both are on one device.
+fn check_devices(what: &str, device: &Device, other: &str, others: &Device) -> PyResult<()> {
+    if device.name == others.name {
+        return Ok(());
+    }
+    Err(invalid_input(&format!(
+        "the {what} is on {}, but the {other} is on {}",
+        device.name, others.name
+    )))
 }
 
 /// What something of a simulated device cannot be.
