@@ -82,6 +82,8 @@ for batch in pinlane.DataLoader({"x": np.ones(3)}, 2, framework="pt"):
     print(batch["x"])
 pinlane.synchronize()
 pinlane.torch.CudaPrefetcher([1, 2], gpu)
+with pinlane.transformers.fast_loading(gpu):
+    pass
 try:
     pinlane.pin(np.ones(3)).unpin()
 except pinlane.OutOfMemoryError as error:
