@@ -179,17 +179,38 @@ impl NativeLoader {
             value.ok_or_else(|| PyValueError::new_err(format!("the state has no {name:?}")))
         };
         fork::refuse_child()?;
+        let invalid = |name: &str, value: &Bound<'_, PyAny>, expected: &str| {
+            let found = value
+                .repr()
+                .map_or_else(|_| "this".to_owned(), |text| text.to_string());
+            PyValueError::new_err(format!(
+                "{name:?} of the state must be {expected}, not {found}"
+            ))
+        };
+        let number = |name: &str| -> PyResult<u64> {
+            let value = item(name)?;
+            value
+                .extract()
+                .map_err(|_| invalid(name, &value, "a whole number from 0"))
+        };
+        let flag = |name: &str| -> PyResult<bool> {
+            let value = item(name)?;
+            value
+                .extract()
+                .map_err(|_| invalid(name, &value, "True or False"))
+        };
         let mut state = self.inner.state();
-        state.version = item("version")?.extract()?;
-        state.epoch = item("epoch")?.extract()?;
-        state.batch = item("batch")?.extract()?;
-        state.seed = item("seed")?.extract()?;
-        state.samples = item("samples")?.extract()?;
-        state.batch_size = item("batch_size")?.extract()?;
-        state.rank = item("rank")?.extract()?;
-        state.world = item("world_size")?.extract()?;
-        state.shuffle = item("shuffle")?.extract()?;
-        state.tail = match item("drop_last")?.extract()? {
+        // A version that is too large is not ours either.
+        state.version = number("version")?.try_into().unwrap_or(u32::MAX);
+        state.epoch = number("epoch")?;
+        state.batch = number("batch")?;
+        state.seed = number("seed")?;
+        state.samples = number("samples")?;
+        state.batch_size = number("batch_size")?;
+        state.rank = number("rank")?;
+        state.world = number("world_size")?;
+        state.shuffle = flag("shuffle")?;
+        state.tail = match flag("drop_last")? {
             true => Tail::Drop,
             false => Tail::Keep,
         };
