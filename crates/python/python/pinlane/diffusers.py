@@ -11,7 +11,7 @@ import contextlib
 import importlib
 
 from ._native import device as open_device
-from ._weights import load_file
+from ._weights import is_host, load_file
 from .errors import NotSupportedError
 
 __all__ = ["fast_loading"]
@@ -30,7 +30,7 @@ def fast_loading(device="cuda"):
     """
     import diffusers  # the library, not this module
 
-    if str(device) != "cpu":
+    if not is_host(device):
         device = open_device(device)
     try:
         module = importlib.import_module(_MODULE)
@@ -65,4 +65,4 @@ class _Safetensors(_Replaced):
         self._device = device
 
     def _target(self, wanted):
-        return self._device if str(wanted) == "cpu" else wanted
+        return self._device if is_host(wanted) else wanted

@@ -24,7 +24,7 @@ import os
 import threading
 
 from ._native import device as open_device
-from ._weights import load_file, safe_open
+from ._weights import is_host, load_file, safe_open
 from .errors import NotSupportedError
 
 __all__ = ["fast_loading", "lazy_state_dict"]
@@ -63,7 +63,7 @@ def fast_loading(device="cuda"):
     """
     import transformers  # the library, not this module
 
-    if str(device) != "cpu":
+    if not is_host(device):
         device = open_device(device)
 
     def open_file(filename, framework="pt", **_):
@@ -103,7 +103,7 @@ class LazyFile:
         self._filename = os.fspath(filename)
         self._device = device
         # One by one in host memory: there is no gain, and the threads of transformers read side by side.
-        self._reads_all = str(device) != "cpu"
+        self._reads_all = not is_host(device)
         self._opened = safe_open(self._filename, "pt", device)
         self._loaded = None
         self._lock = threading.Lock()
