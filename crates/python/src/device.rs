@@ -293,9 +293,19 @@ pub(crate) fn device_names(py: Python<'_>) -> PyResult<Vec<String>> {
 
 /// Limits the pinned memory of this process to so many bytes. Below what is pinned already, nothing new is pinned.
 #[pyfunction]
-pub(crate) fn set_pinned_limit(bytes: u64) -> PyResult<()> {
+pub(crate) fn set_pinned_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let given = bytes;
+    let bytes = given.extract::<u64>().unwrap_or(0);
     if bytes == 0 {
-        return Err(PyValueError::new_err("the limit must be at least one byte"));
+        return Err(match given.hasattr("__index__")? {
+            true => PyValueError::new_err(format!(
+                "the limit must be at least one byte and fit into 64 bits, not {given}"
+            )),
+            false => PyTypeError::new_err(format!(
+                "the limit must be a whole number of bytes, not {}",
+                given.repr()?
+            )),
+        });
     }
     Budget::process().set_limit(bytes);
     Ok(())

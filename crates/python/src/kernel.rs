@@ -1,6 +1,7 @@
 //! CUDA C compiled at run time, and launches of its kernels.
 
 use pinlane::driver::DevicePtr;
+use pinlane::driver::ErrorKind::{InvalidValue, NotFound};
 use pinlane::kernel::{AnyParams, AnyValues, CompileOptions, PtxParam};
 use pinlane::{ErrorKind, LaunchShape, Stream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,8 +10,9 @@ use pyo3::types::PyTuple;
 
 use crate::device::Device;
 use crate::device_view::DeviceView;
-use crate::errors::{OrRaise, not_supported};
+use crate::errors::{OrRaise, exception, invalid_input, not_supported};
 use crate::fork::{self, LeakedInChild};
+use crate::host_array::class_name;
 use crate::kernel_scalar::ScalarValue;
 use crate::stream;
 
@@ -49,6 +51,11 @@ impl Module {
                 return Err(not_supported(&format!(
                     "kernel {name} cannot run on {}: a simulated GPU executes no CUDA code. Use a real one",
                     self.device.name
+                )));
+            }
+            Err(pinlane::Error::Driver(error)) if error.kind == NotFound => {
+                return Err(invalid_input(&format!(
+                    "there is no kernel `{name}` in the source"
                 )));
             }
             found => found.or_raise()?,
@@ -164,7 +171,17 @@ impl Kernel {
         // SAFETY: the values fit the parameters that the compiler declared. That the kernel stays within the
         // arrays is for its author to see to, as with every kernel.
         py.detach(|| unsafe { stream.launch(&self.inner, shape, values) })
-            .or_raise()
+            .map_err(|error| match &error {
+                // Without the name of the driver's call.
+                pinlane::Error::Driver(error) if error.kind == InvalidValue => {
+                    let reason = match error.detail.is_empty() {
+                        true => error.kind.to_string(),
+                        false => error.detail.to_string(),
+                    };
+                    invalid_input(&format!("cannot launch {}: {reason}", self.name))
+                }
+                _ => exception(&error),
+            })
     }
 }
 
@@ -280,13 +297,19 @@ pub(crate) fn compile_source(
 #[pyo3(signature = (kernel, grid, block, *args, stream=None, shared_bytes=0))]
 pub(crate) fn launch(
     py: Python<'_>,
-    kernel: &Bound<'_, Kernel>,
+    kernel: &Bound<'_, PyAny>,
     grid: &Bound<'_, PyAny>,
     block: &Bound<'_, PyAny>,
     args: &Bound<'_, PyTuple>,
     stream: Option<&Bound<'_, PyAny>>,
     shared_bytes: u32,
 ) -> PyResult<()> {
+    let kernel = kernel.cast::<Kernel>().map_err(|_| {
+        let class = class_name(kernel);
+        PyTypeError::new_err(format!(
+            "kernel must be what Module.kernel returned, not {class}"
+        ))
+    })?;
     kernel
         .get()
         .__call__(py, grid, block, args, stream, shared_bytes)

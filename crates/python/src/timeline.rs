@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, system_text};
 use crate::fork;
 
 /// What the streams of a device did inside of a `with` block. Notebooks draw it; `print` shows it as text.
@@ -132,7 +132,7 @@ impl Timeline {
             std::io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),
             // With the number, so that Python finds the right class.
             _ => match error.raw_os_error() {
-                Some(code) => PyOSError::new_err((code, error.to_string(), path)),
+                Some(code) => PyOSError::new_err((code, system_text(code), path.into_os_string())),
                 None => PyOSError::new_err(error.to_string()),
             },
         })

@@ -29,7 +29,11 @@ def compile(source, *, device=None, options=()):
     >>> y.numpy()[:3]
     array([4., 4., 4.], dtype=float32)
     """
+    if not isinstance(source, str):
+        raise TypeError(f"source must be a string of CUDA C, not {type(source).__name__}")
     options = [options] if isinstance(options, str) else list(options)
+    if not all(isinstance(option, str) for option in options):
+        raise TypeError(f"options must be a list of strings, not {options!r}")
     try:
         return compile_source(source, device, options)
     except NotSupportedError:
