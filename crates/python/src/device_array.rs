@@ -231,8 +231,9 @@ impl DeviceArray {
                 .collect::<PyResult<_>>()?,
         };
         let refused = format!(
-            "an array of {} elements cannot have the shape {lens:?}",
-            self.size()
+            "an array of {} elements cannot have the shape {}",
+            self.size(),
+            shape_text(&lens)
         );
         let mut known = lens.iter().filter(|&&len| len >= 0);
         let known = known.try_fold(1usize, |count, &len| count.checked_mul(len as usize));

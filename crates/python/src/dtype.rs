@@ -238,7 +238,7 @@ impl Dtype {
 }
 
 /// A shape as Python writes it: `(2, 3)`.
-pub(crate) fn shape_text(shape: &[usize]) -> String {
+pub(crate) fn shape_text<L: ToString>(shape: &[L]) -> String {
     let lens: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let comma = if lens.len() == 1 { "," } else { "" };
     format!("({}{comma})", lens.join(", "))
