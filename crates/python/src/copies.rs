@@ -272,7 +272,7 @@ fn converted<'py>(
 /// Copies an array on a device into host memory: `out`, or a new NumPy array; a torch tensor into a new tensor.
 ///
 /// Returns when the bytes have arrived. The copy is on `stream`: by default on the current stream of the library that
-/// `src` belongs to.
+/// `src` belongs to. `out` must have the element type of `src`.
 #[pyfunction]
 #[pyo3(signature = (src, *, out=None, stream=None))]
 pub(crate) fn to_host<'py>(
@@ -334,7 +334,8 @@ fn new_host_array<'py>(py: Python<'py>, source: &DeviceView) -> PyResult<Bound<'
 
 /// Copies many arrays to a device at once: thousands of small ones cost little more than one large one.
 ///
-/// `out` is a list of as many arrays on one device. Returns when the sources may be changed.
+/// `out` is a list with an array for each source, all on one device, of the same shapes and element types. Returns when
+/// the sources may be changed.
 #[pyfunction]
 #[pyo3(signature = (sources, out, *, stream=None))]
 pub(crate) fn upload_many<'py>(

@@ -217,7 +217,8 @@ impl Device {
         Ok(Stream::new(self, stream))
     }
 
-    /// What it holds, in bytes: `pinned`, `idle_pinned`, `express`, `registered`, `device`.
+    /// Memory that it holds, in bytes: `pinned` is all pinned host memory, of which `idle_pinned` is kept for reuse and
+    /// `express` is the ring for copies from ordinary memory; `registered` is pinned in place; `device` is on the device.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         fork::refuse_child()?;
         let stats = self.inner.stats();
@@ -273,6 +274,9 @@ impl Device {
 
 /// Opens a device, or returns it if it is open: a GPU (`"cuda"`, `"cuda:1"`, a number, a `torch.device`) or a simulated
 /// one (`"sim:h200"`). Without a name: torch's current GPU, or the first.
+///
+/// A process that is forked after its parent has opened a device cannot use one. Start it with `multiprocessing`'s
+/// method `"spawn"` or `"forkserver"`.
 #[pyfunction(name = "device")]
 #[pyo3(signature = (name=None))]
 pub(crate) fn open_device(py: Python<'_>, name: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
@@ -291,7 +295,8 @@ pub(crate) fn device_names(py: Python<'_>) -> PyResult<Vec<String>> {
         .collect())
 }
 
-/// Limits the pinned memory of this process to so many bytes. Below what is pinned already, nothing new is pinned.
+/// Limits the pinned memory of this process, in bytes. A limit below what is pinned already frees nothing, but no more
+/// is pinned.
 #[pyfunction]
 pub(crate) fn set_pinned_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let given = bytes;
@@ -317,7 +322,7 @@ pub(crate) fn pinned_limit() -> PyResult<u64> {
     Budget::process().limit_bytes().or_raise()
 }
 
-/// How many bytes this process has pinned, those kept for reuse included.
+/// How many bytes this process has pinned, including memory that is kept for reuse.
 #[pyfunction]
 pub(crate) fn pinned_bytes() -> u64 {
     Budget::process().in_use_bytes()

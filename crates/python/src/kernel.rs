@@ -31,7 +31,7 @@ impl Module {
         self.device.clone()
     }
 
-    /// What the compiler made of the source.
+    /// The compiled source, as PTX.
     #[getter]
     fn ptx(&self) -> &str {
         self.inner.ptx().map_or("", |ptx| &ptx.text)
@@ -43,7 +43,7 @@ impl Module {
         self.inner.ptx().map_or("", |ptx| &ptx.log)
     }
 
-    /// A kernel, by its name in the source. A simulated GPU runs only kernels that Pinlane has itself.
+    /// A kernel, by its name in the source. A simulated GPU runs only those that are built into Pinlane.
     fn kernel(&self, name: &str) -> PyResult<Kernel> {
         fork::refuse_child()?;
         let inner = match self.inner.kernel::<AnyParams>(name) {

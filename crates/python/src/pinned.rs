@@ -110,7 +110,9 @@ unsafe impl StableMemoryMut for UserMemory {
     }
 }
 
-/// An array that is page-locked in place until [`unpin`](Self::unpin), or the end of a `with` block.
+/// An array that `pin` has page-locked in place, until `unpin` or the end of a `with` block.
+///
+/// Dropping this object unpins the array too, but later: once all work on the device is done.
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Pinned {
     array: Py<PyAny>,
@@ -132,7 +134,7 @@ impl Pinned {
         self.registered().is_some()
     }
 
-    /// Unlocks the pages, when all copies on the device are done. Again: nothing.
+    /// Waits until all work on the device is done, then unlocks the pages. Does nothing if they are unlocked.
     fn unpin(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_pinned() {
             return Ok(());
@@ -176,7 +178,9 @@ impl Drop for Pinned {
     }
 }
 
-/// Page-locks an array in place, so that copies from and to it are direct and asynchronous. Also as `with pin(array):`.
+/// Page-locks an array in place, so that copies from and to it are direct, and asynchronous where the caller wants that.
+///
+/// The array stays pinned as long as the result is kept, or for a block: `with pin(array):`.
 #[pyfunction]
 #[pyo3(signature = (array, *, device=None))]
 pub(crate) fn pin(
@@ -224,7 +228,7 @@ fn is_already_registered(error: &pinlane::Error) -> bool {
     matches!(error, pinlane::Error::Driver(error) if error.kind == AlreadyRegistered)
 }
 
-/// Whether an array lies in page-locked memory of the device. One without elements lies nowhere: `False`.
+/// Whether an array lies in page-locked memory of the device. `False` for an array without elements.
 #[pyfunction]
 #[pyo3(signature = (array, *, device=None))]
 pub(crate) fn is_pinned(

@@ -73,7 +73,7 @@ impl Stream {
     }
 
     /// Copies an array on the host into one on the device with the driver's own copy, as other libraries do, and returns
-    /// when it is done. `to_device` is several times as fast for memory that is not pinned; this is to compare with.
+    /// when it is done. It is there to compare with: `to_device` is several times as fast from memory that is not pinned.
     fn driver_copy(
         &self,
         py: Python<'_>,

@@ -63,7 +63,7 @@ def synchronize(device: "Device | str | int | None" = None) -> None:
 
 
 def stats(device: "Device | str | int | None" = None) -> "dict[str, int]":
-    """What the device holds, in bytes: ``pinned``, ``idle_pinned``, ``express``, ``registered``, ``device``."""
+    """Memory that the device holds, in bytes. See :meth:`Device.stats`."""
     return _device(device).stats()
 
 

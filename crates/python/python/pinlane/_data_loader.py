@@ -141,11 +141,11 @@ class DataLoader:
     ``dataset`` is
 
     - an array or a tensor whose rows are the samples, or a dict or a tuple of them. They stay where they are;
-    - the path of a npy or safetensors file or of a folder, or a list of paths. Rows are read as they are needed;
+    - the path of an npy or safetensors file or of a folder, or a list of paths. Rows are read as they are needed;
     - a :class:`TarDataset`;
     - an object with ``__getitem__`` and ``__len__`` whose samples are arrays, numbers, or dicts or tuples of them. All
-      samples must have the types and shapes of the first. It is called on the loader's threads, so it must allow that,
-      and they share the interpreter, so this is as slow as Python is.
+      samples must have the types and shapes of the first. The loader's threads call it side by side, so it must be
+      thread-safe; they share the interpreter, so this is no faster than Python.
 
     A batch is what a sample is: a dict, a tuple or one array. Its arrays are :class:`DeviceArray`, or with
     ``framework="pt"`` torch tensors that share their memory. Use such tensors on the stream of torch that was current
@@ -156,13 +156,13 @@ class DataLoader:
     - ``shuffle`` depends on ``seed`` and the number of the epoch only. Each iteration is a new epoch;
     - ``num_workers`` is a number of threads. ``None`` chooses; 0 reads on the calling thread;
     - ``rank`` and ``world_size`` share the samples among processes. By default they are those of the launcher
-      (torchrun, MPI, SLURM). All ranks get as many samples: without ``drop_last``, some are repeated at the end of an
-      epoch, and the attribute ``padding`` of the iterator says how many of the last batch are;
+      (torchrun, MPI, SLURM). All ranks get the same number of samples: without ``drop_last`` some ranks repeat a sample
+      at the end of an epoch, and the iterator's attribute ``padding`` says how many samples of a batch are repeats;
     - ``transforms`` normalises fields of bytes on the GPU: a dict of :class:`Normalize` by field, or one for a dataset
       of one array. The fields of a tuple are named ``"0"``, ``"1"``, …;
     - ``prefetch`` is the number of batches to prepare ahead, ``pinned_bytes`` limits the pinned memory for them;
-    - ``skip_errors`` leaves out samples that cannot be read, instead of raising what they raised. Batches become
-      shorter by that, down to length 0; the attribute ``skipped`` of the iterator says what is missing and why.
+    - ``skip_errors`` leaves out samples that cannot be read, instead of raising what they raised. Batches may then be
+      shorter, even empty; the iterator's attribute ``skipped`` lists the index of each missing sample and the reason.
 
     The iterator has the attributes ``indices``, ``padding`` and ``skipped`` of the batch that it returned last. A dataset
     without samples has no batches.
@@ -266,7 +266,7 @@ class DataLoader:
         return batches
 
     def set_epoch(self, epoch):
-        """Sets the number of the next epoch, which decides its order."""
+        """Sets the number of the next epoch, from 0. With ``shuffle`` it decides the order."""
         self._next_epoch = _whole_number("epoch", epoch, 0, _MOST - 1)
         self._resume, self._has_started = None, False
 
@@ -279,7 +279,7 @@ class DataLoader:
         return self._loader.state()
 
     def load_state_dict(self, state):
-        """Continues at a saved state with the next iteration, without a batch twice or left out.
+        """The next iteration continues at a saved state: no batch comes twice, and none is left out.
 
         A state of the end of an epoch continues with the next epoch. The settings must be those of the loader that
         saved it.
@@ -294,7 +294,7 @@ class DataLoader:
         self._resume = state
 
     def stats(self):
-        """What the loader has done so far, and how long each stage took."""
+        """What the loader has done so far: batches, samples and bytes, and nanoseconds of each stage as ``…_ns``."""
         return self._loader.stats()
 
     def _close(self):

@@ -9,7 +9,7 @@ from ._numpy import empty
 def pin_memory(x, *, device=None):
     """A copy of ``x`` in pinned memory: an array, a tensor, or a nest of dicts, lists, tuples, named tuples and dataclasses.
 
-    What is neither stays as it is. Objects with a ``pin_memory`` method pin themselves. A masked array is refused: the
+    Everything else stays as it is. Objects with a ``pin_memory`` method pin themselves. A masked array is refused: the
     copy would lose its mask.
 
     >>> import numpy as np, pinlane

@@ -14,13 +14,14 @@ from .errors import InvalidInputError, NoDeviceError
 def load_file(path, device="cuda", *, framework="pt", dtype=None, select=None, out=None):
     """The tensors of a file, a folder or an index file, as a dict by name.
 
-    ``device`` is a GPU, a simulated one, or ``"cpu"``. On a GPU, tensors are torch's (``framework="pt"``) or CuPy's (``"cupy"``), in memory of their library; with ``"np"``
-    they are ``DeviceArray``. Simulated devices have ``DeviceArray`` always: other libraries cannot use their memory.
-    With ``device="cpu"`` they are torch tensors or NumPy arrays in host memory.
+    ``device`` is a GPU, a simulated one, or ``"cpu"``. On a GPU, tensors are torch's (``framework="pt"``) or CuPy's
+    (``"cupy"``), in memory of their library; with ``"np"`` they are ``DeviceArray``. On a simulated device they are
+    always ``DeviceArray``: other libraries cannot use its memory. With ``"cpu"`` they are torch tensors or NumPy arrays
+    in host memory.
 
     ``dtype`` converts floating-point tensors on the way to float16, bfloat16, float32 or float64. ``select`` is a name,
     a pattern such as ``"model.layers.0.*"``, a list of them, or a function that gets a name and says whether to load it.
-    ``out`` is a dict of existing arrays to fill: those tensors are loaded that it names.
+    ``out`` is a dict of existing arrays to fill, by name; only tensors that it names are loaded.
 
     Missing files raise FileNotFoundError, corrupt ones InvalidDataError with the names of file and tensor.
 
@@ -75,7 +76,7 @@ def iter_tensors(paths, device="cuda", *, framework="pt", dtype=None, select=Non
 
 
 class safe_open:
-    """A file, a folder or an index file, whose tensors are read one by one: what ``safetensors.safe_open`` is.
+    """A file, a folder or an index file, whose tensors are read one by one, as with ``safetensors.safe_open``.
 
     ``framework`` and ``device`` are those of ``load_file``. ``backend`` is ``"mmap"`` or ``"pread"`` as in
     safetensors, and has no effect.
