@@ -10,7 +10,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyMemoryView, PyString};
 use pyo3::{ffi, intern};
 
-use crate::device_array::DeviceArray;
 use crate::dlpack;
 use crate::dtype::{self, Dtype};
 
@@ -136,7 +135,6 @@ impl HostArray {
 
 fn find(array: &Bound<'_, PyAny>) -> PyResult<Found> {
     let py = array.py();
-    refuse_on_device(array)?;
     if is_torch_tensor(array)? {
         return of_torch(array);
     }
@@ -144,6 +142,7 @@ fn find(array: &Bound<'_, PyAny>) -> PyResult<Found> {
         Ok(view) => return of_memory(array, view.as_any(), None),
         Err(error) => error,
     };
+    refuse_on_device(array)?;
     if array.hasattr(intern!(py, "__array_interface__"))? {
         return of_array_interface(array);
     }
@@ -169,11 +168,13 @@ pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
 }
 
+/// Our own arrays have `__dlpack__` too, whose error on a simulated device names another cause.
 fn refuse_on_device(array: &Bound<'_, PyAny>) -> PyResult<()> {
-    let Ok(array) = array.cast::<DeviceArray>() else {
+    let class = array.get_type();
+    if class.name()? != "DeviceArray" || class.module()? != "pinlane" {
         return Ok(());
-    };
-    let device = &array.get().device.name;
+    }
+    let device = array.getattr(intern!(array.py(), "device"))?;
     let message = format!("an array in host memory is needed, this one is on {device}");
     Err(PyTypeError::new_err(message))
 }
@@ -298,11 +299,12 @@ fn contiguous_copy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
 /// A NumPy array on the same memory.
 pub(crate) fn as_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
-    refuse_on_device(array)?;
     let numpy = py.import("numpy")?;
     if PyMemoryView::from(array).is_ok() || array.hasattr("__array_interface__")? {
-        numpy.call_method1("asarray", (array,))
-    } else if array.hasattr("__dlpack__")? {
+        return numpy.call_method1("asarray", (array,));
+    }
+    refuse_on_device(array)?;
+    if array.hasattr("__dlpack__")? {
         numpy.call_method1("from_dlpack", (array,))
     } else {
         Err(not_an_array(array))
