@@ -381,11 +381,13 @@ class Never:
         if threading.current_thread() is not threading.main_thread(): ended.wait(60)
         return 1
 loader = pinlane.DataLoader(Never(), 2, device="sim:h200", num_workers=2)
+def interrupt(*_):
+    # First, because the end of the iteration waits for the samples that are being read.
+    ended.set()
+    raise KeyboardInterrupt
+signal.signal(signal.SIGINT, interrupt)
 def wait():
-    try:
-        next(iter(loader))
-    finally:
-        ended.set()
+    next(iter(loader))
 """
 
 
