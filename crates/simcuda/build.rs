@@ -9,8 +9,10 @@ use std::{env, fs};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/api.txt");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // For every target of this package. Arguments for shared libraries alone would also reach those of packages that
+    // depend on this one, and two libraries of one name cannot be loaded.
+    println!("cargo::rustc-link-arg=-Wl,-soname,libcuda.so.1");
+    println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
 
     let api = fs::read_to_string("src/api.txt").expect("src/api.txt");
     let mut unsupported = BTreeSet::new();

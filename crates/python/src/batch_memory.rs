@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pinlane::load::Batch;
 use pinlane::{DeviceSlice, DeviceSliceMut, Stream};
 
+use crate::fork;
+
 /// A batch. Its memory returns to the loader with the last array of it, here and in other libraries.
 pub(crate) struct SharedBatch {
     /// Taken by the drop.
@@ -46,6 +48,9 @@ impl Drop for SharedBatch {
         let Some(batch) = self.batch.take() else {
             return;
         };
+        if fork::is_child() {
+            return std::mem::forget(batch);
+        }
         let users = std::mem::take(self.users.get_mut().unwrap_or_else(PoisonError::into_inner));
         let is_known =
             !*self.is_shared.get_mut() && users.iter().all(|stream| batch.used_on(stream).is_ok());

@@ -11,21 +11,25 @@ use pyo3::types::PyTuple;
 
 use crate::device::Device;
 use crate::device_array::DeviceArray;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 use crate::errors::OrRaise;
 use crate::foreign_device_array::DeviceView;
-use crate::host_array::{HostArray, as_numpy, is_torch_tensor};
+use crate::host_array::{HostArray, as_numpy, class_name, is_torch_tensor};
 use crate::pinned::is_page_locked;
 use crate::stream;
 
 /// Copies an array to a device, at nearly the speed of pinned memory.
 ///
 /// `src` is a NumPy array, a CPU tensor, a buffer, or speaks DLPack. A tensor becomes a torch tensor, everything else
-/// a `DeviceArray`; `out`, an array on the device, is filled instead. `dtype` converts on the way. The copy is on
-/// `stream`: by default on the current stream of the library that `out` belongs to.
+/// a `DeviceArray`; `out`, an array on the device, is filled instead. The copy is on `stream`: by default on the
+/// current stream of the library that `out` belongs to.
+///
+/// `dtype` converts on the way. Without it an `out` of another type is filled if no element can overflow or lose its
+/// fraction or sign: integers become wider ones or floats, floats become floats of any width, rounded.
 ///
 /// Returns when `src` may be changed. With `blocking=False` and `src` in pinned memory it returns at once: then `src`
-/// must not change until the stream has done the copy.
+/// must not change until the stream has done the copy. Threads that copy into the same `out` must take turns: their
+/// copies mix otherwise.
 #[pyfunction]
 #[pyo3(signature = (src, device=None, *, out=None, stream=None, dtype=None, blocking=true))]
 pub(crate) fn to_device<'py>(
@@ -40,28 +44,34 @@ pub(crate) fn to_device<'py>(
     let dtype = dtype.map(Dtype::of_any).transpose()?;
     let Some(out) = out else {
         let out = new_target(py, src, device, stream, dtype)?;
-        copy_into(py, src, &out, stream, blocking)?;
+        upload(py, src, &target_view(&out)?, stream, blocking, dtype)?;
         return Ok(out);
     };
     let target = target_view(&out)?;
     if let Some(device) = device
-        && Device::of_any(py, Some(device))?.name != target.device.name
+        && let device = Device::of_any(py, Some(device))?
+        && device.name != target.device.name
     {
-        let message = format!("out is on {}", target.device.name);
+        let message = format!("out is on {}, not on {}", target.device.name, device.name);
         return Err(PyValueError::new_err(message));
     }
-    if dtype.is_some_and(|dtype| dtype != target.dtype) {
-        let message = format!("out has elements of {}", target.dtype);
+    if let Some(dtype) = dtype
+        && dtype != target.dtype
+    {
+        let message = format!("out has elements of {}, but dtype is {dtype}", target.dtype);
         return Err(PyValueError::new_err(message));
     }
-    upload(py, src, &target, stream, blocking)?;
+    upload(py, src, &target, stream, blocking, dtype)?;
     tell_torch(&out)?;
     Ok(out)
 }
 
 fn target_view(out: &Bound<'_, PyAny>) -> PyResult<DeviceView> {
     let target = DeviceView::of_any(out)?;
-    target.ok_or_else(|| PyTypeError::new_err("out must be an array on a device"))
+    target.ok_or_else(|| {
+        let class = class_name(out);
+        PyTypeError::new_err(format!("out must be an array on a device, not {class}"))
+    })
 }
 
 /// Counts a change of the user's tensor, which torch compares with what its graph has saved.
@@ -84,7 +94,7 @@ pub(crate) fn copy_into<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     blocking: bool,
 ) -> PyResult<()> {
-    upload(py, src, &target_view(out)?, stream, blocking)
+    upload(py, src, &target_view(out)?, stream, blocking, None)
 }
 
 /// Copies an array on the host into one on a device with the driver's own copy.
@@ -99,7 +109,7 @@ pub(crate) fn by_driver(
     check_shapes(&source.shape, &target.shape)?;
     if source.dtype != target.dtype {
         return Err(PyValueError::new_err(format!(
-            "out has elements of {}, the source of {}",
+            "out has elements of {}, but src has elements of {}",
             target.dtype, source.dtype
         )));
     }
@@ -143,15 +153,23 @@ fn new_target<'py>(
     Ok(Bound::new(py, array)?.into_any())
 }
 
+/// Copies. `wanted` is the element type that the user asked for.
 fn upload(
     py: Python<'_>,
     src: &Bound<'_, PyAny>,
     target: &DeviceView,
     stream: Option<&Bound<'_, PyAny>>,
     blocking: bool,
+    wanted: Option<Dtype>,
 ) -> PyResult<()> {
     let source = HostArray::source(src)?;
     check_shapes(&source.shape, &target.shape)?;
+    if wanted.is_none() && !source.dtype.may_become(target.dtype) {
+        return Err(PyTypeError::new_err(format!(
+            "not every {} fits into the {} of out; pass dtype=\"{1}\" to convert all the same",
+            source.dtype, target.dtype
+        )));
+    }
     let stream = match stream {
         Some(stream) => stream::of_any(&target.device, stream)?,
         None => target.stream().clone(),
@@ -254,7 +272,7 @@ fn converted<'py>(
 /// Copies an array on a device into host memory: `out`, or a new NumPy array; a torch tensor into a new tensor.
 ///
 /// Returns when the bytes have arrived. The copy is on `stream`: by default on the current stream of the library that
-/// `src` belongs to.
+/// `src` belongs to. `out` must have the element type of `src`.
 #[pyfunction]
 #[pyo3(signature = (src, *, out=None, stream=None))]
 pub(crate) fn to_host<'py>(
@@ -265,11 +283,8 @@ pub(crate) fn to_host<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let source = DeviceView::of_any(src)?;
     let source = source.ok_or_else(|| {
-        let name = src
-            .get_type()
-            .name()
-            .map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("an array on a device is needed, not {name}"))
+        let class = class_name(src);
+        PyTypeError::new_err(format!("an array on a device is needed, not {class}"))
     })?;
     let is_users = out.is_some();
     let out = match out {
@@ -283,7 +298,7 @@ pub(crate) fn to_host<'py>(
     check_shapes(&source.shape, &target.shape)?;
     if source.dtype != target.dtype {
         return Err(PyValueError::new_err(format!(
-            "out has elements of {}, the array on the device of {}",
+            "out has elements of {}, but the array on the device has elements of {}",
             target.dtype, source.dtype
         )));
     }
@@ -319,7 +334,8 @@ fn new_host_array<'py>(py: Python<'py>, source: &DeviceView) -> PyResult<Bound<'
 
 /// Copies many arrays to a device at once: thousands of small ones cost little more than one large one.
 ///
-/// `out` is a list of as many arrays on one device. Returns when the sources may be changed.
+/// `out` is a list with an array for each source, all on one device, of the same shapes and element types. Returns when
+/// the sources may be changed.
 #[pyfunction]
 #[pyo3(signature = (sources, out, *, stream=None))]
 pub(crate) fn upload_many<'py>(
@@ -328,31 +344,37 @@ pub(crate) fn upload_many<'py>(
     out: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<()> {
-    let sources: Vec<HostArray> = sources
-        .try_iter()?
-        .map(|source| HostArray::source(&source?))
-        .collect::<PyResult<_>>()?;
-    let needed = || PyTypeError::new_err("out must be a list of arrays on a device");
-    let targets: Vec<DeviceView> = out
-        .try_iter()?
-        .map(|target| DeviceView::of_any(&target?)?.ok_or_else(needed))
-        .collect::<PyResult<_>>()?;
+    let sources = listed("sources", sources, HostArray::source)?;
+    let targets = listed("out", out, |target| {
+        DeviceView::of_any(target)?.ok_or_else(|| {
+            let class = class_name(target);
+            PyTypeError::new_err(format!("an array on a device is needed, not {class}"))
+        })
+    })?;
     if sources.len() != targets.len() {
-        let (sources, targets) = (sources.len(), targets.len());
         return Err(PyValueError::new_err(format!(
-            "{sources} arrays cannot fill {targets}"
+            "sources has {} arrays, but out has {}",
+            sources.len(),
+            targets.len()
         )));
     }
     let Some(first) = targets.first() else {
         return Ok(());
     };
-    for (source, target) in sources.iter().zip(&targets) {
-        check_shapes(&source.shape, &target.shape)?;
-        if source.dtype != target.dtype || target.device.name != first.device.name {
-            return Err(PyValueError::new_err(
-                "sources and targets must have the same element types, and all targets one device",
-            ));
-        }
+    for (number, (source, target)) in sources.iter().zip(&targets).enumerate() {
+        let wrong = if source.shape != target.shape {
+            let (source, target) = (shape_text(&source.shape), shape_text(&target.shape));
+            format!("has the shape {target}, but sources[{number}] has the shape {source}")
+        } else if source.dtype != target.dtype {
+            let (source, target) = (source.dtype, target.dtype);
+            format!("has elements of {target}, but sources[{number}] has elements of {source}")
+        } else if target.device.name != first.device.name {
+            let (this, first) = (&target.device.name, &first.device.name);
+            format!("is on {this}, but out[0] is on {first}")
+        } else {
+            continue;
+        };
+        return Err(PyValueError::new_err(format!("out[{number}] {wrong}")));
     }
     let stream = match stream {
         Some(stream) => stream::of_any(&first.device, stream)?,
@@ -388,11 +410,39 @@ pub(crate) fn upload_many<'py>(
     Ok(())
 }
 
+/// The items of a list of the user's, which errors call `name`.
+fn listed<'py, T>(
+    name: &str,
+    list: &Bound<'py, PyAny>,
+    item: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let py = list.py();
+    let Ok(items) = list.try_iter() else {
+        let class = class_name(list);
+        let message = format!("{name} must be a list of arrays, not {class}");
+        return Err(PyTypeError::new_err(message));
+    };
+    let item = |(number, value): (usize, PyResult<Bound<'py, PyAny>>)| {
+        item(&value?).map_err(|error| {
+            let class = error.get_type(py);
+            // Others may need more than a text.
+            if !class.is(py.get_type::<PyTypeError>()) && !class.is(py.get_type::<PyValueError>()) {
+                return error;
+            }
+            let text = format!("{name}[{number}]: {}", error.value(py));
+            PyErr::from_type(class, text)
+        })
+    };
+    items.enumerate().map(item).collect()
+}
+
 fn check_shapes(source: &[usize], target: &[usize]) -> PyResult<()> {
     if source == target {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "the source has the shape {source:?}, out {target:?}"
+        "out has the shape {}, but src has the shape {}",
+        shape_text(target),
+        shape_text(source)
     )))
 }

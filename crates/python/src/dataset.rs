@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 use crate::errors::OrRaise;
 use crate::host_array::HostArray;
 
@@ -205,8 +205,9 @@ fn write(
         FieldShape::Fixed(shape) if *shape == array.shape => sample.fixed(number),
         FieldShape::Fixed(shape) => {
             return Err(PyValueError::new_err(format!(
-                "field {name:?} has the shape {:?}, the first sample {shape:?}",
-                array.shape
+                "field {name:?} has the shape {}, the first sample {}",
+                shape_text(&array.shape),
+                shape_text(shape)
             )));
         }
         FieldShape::Variable { .. } => {

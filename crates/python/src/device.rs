@@ -11,14 +11,16 @@ use pinlane::record::Recorder;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid_input};
+use crate::fork;
 use crate::host_array::imported;
 use crate::interruptible_wait::interruptible;
 use crate::stream::Stream;
 
-/// A GPU, real or simulated. `pinlane.device("cuda:0")` returns the same one every time.
+/// A GPU, real or simulated. It is opened once: what `pinlane.device("cuda:0")` returns is equal every time, and stands
+/// for the same device, but is not the same object.
 #[pyclass(frozen, module = "pinlane")]
 #[derive(Clone)]
 pub(crate) struct Device {
@@ -44,6 +46,7 @@ fn opened() -> MutexGuard<'static, Option<HashMap<String, Device>>> {
 impl Device {
     /// The device with this name, opened at its first use.
     pub(crate) fn named(py: Python<'_>, name: &str) -> PyResult<Self> {
+        fork::refuse_child()?;
         let name = canonical(name);
         // Not under the lock: opening a GPU takes a while, and a forked child must not find it locked.
         let find = || opened().get_or_insert_default().get(&*name).cloned();
@@ -52,6 +55,7 @@ impl Device {
         }
         let open = || Self::new(name.to_string(), pinlane::Device::named(&name)?);
         let device = py.detach(open).or_raise()?;
+        fork::device_opened();
         // Another thread may have been faster.
         let mut opened = opened();
         let device = opened
@@ -82,6 +86,7 @@ impl Device {
             return Self::named(py, &format!("cuda:{}", current_ordinal(py)));
         };
         if let Ok(device) = device.cast::<Self>() {
+            fork::refuse_child()?;
             return Ok(device.get().clone());
         }
         if let Ok(name) = device.extract::<&str>() {
@@ -90,10 +95,16 @@ impl Device {
             }
             return Self::named(py, name);
         }
-        if let Ok(ordinal) = device.extract::<u32>() {
-            return Self::named(py, &format!("cuda:{ordinal}"));
-        }
         let class = device.get_type();
+        let is_bool = device.is_instance_of::<PyBool>();
+        if !is_bool && device.hasattr(intern!(py, "__index__"))? {
+            return match device.extract::<u32>() {
+                Ok(ordinal) => Self::named(py, &format!("cuda:{ordinal}")),
+                Err(_) => Err(invalid_input(&format!(
+                    "there is no device number {device}; they count from 0"
+                ))),
+            };
+        }
         if class.getattr("__module__")?.extract::<&str>()? == "torch" && class.name()? == "device" {
             let name = device.str()?;
             return Self::of_any(py, Some(name.as_any()));
@@ -110,6 +121,7 @@ impl Device {
         py: Python<'_>,
         stream: &pinlane::Stream,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         if !stream.is_idle().or_raise()? {
             let event = self.inner.event().or_raise()?;
             stream.record(&event).or_raise()?;
@@ -188,6 +200,7 @@ impl Device {
 
     /// Free and total device memory in bytes.
     fn memory_info(&self) -> PyResult<(u64, u64)> {
+        fork::refuse_child()?;
         let memory = self.inner.memory_info().or_raise()?;
         Ok((memory.free_bytes, memory.total_bytes))
     }
@@ -199,12 +212,15 @@ impl Device {
 
     /// A new stream.
     fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
+        fork::refuse_child()?;
         let stream = py.detach(|| self.inner.stream()).or_raise()?;
         Ok(Stream::new(self, stream))
     }
 
-    /// What it holds, in bytes: `pinned`, `idle_pinned`, `express`, `registered`, `device`.
+    /// Memory that it holds, in bytes: `pinned` is all pinned host memory, of which `idle_pinned` is kept for reuse and
+    /// `express` is the ring for copies from ordinary memory; `registered` is pinned in place; `device` is on the device.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let stats = self.inner.stats();
         let values = PyDict::new(py);
         for (name, bytes) in [
@@ -220,8 +236,9 @@ impl Device {
     }
 
     /// Frees pinned and device memory that is kept for reuse. Returns how many bytes.
-    fn trim(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.inner.trim())
+    fn trim(&self, py: Python<'_>) -> PyResult<usize> {
+        fork::refuse_child()?;
+        Ok(py.detach(|| self.inner.trim()))
     }
 
     fn __repr__(&self) -> String {
@@ -257,6 +274,9 @@ impl Device {
 
 /// Opens a device, or returns it if it is open: a GPU (`"cuda"`, `"cuda:1"`, a number, a `torch.device`) or a simulated
 /// one (`"sim:h200"`). Without a name: torch's current GPU, or the first.
+///
+/// A process that is forked after its parent has opened a device cannot use one. Start it with `multiprocessing`'s
+/// method `"spawn"` or `"forkserver"`.
 #[pyfunction(name = "device")]
 #[pyo3(signature = (name=None))]
 pub(crate) fn open_device(py: Python<'_>, name: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
@@ -275,11 +295,22 @@ pub(crate) fn device_names(py: Python<'_>) -> PyResult<Vec<String>> {
         .collect())
 }
 
-/// Limits the pinned memory of this process to so many bytes. Below what is pinned already, nothing new is pinned.
+/// Limits the pinned memory of this process, in bytes. A limit below what is pinned already frees nothing, but no more
+/// is pinned.
 #[pyfunction]
-pub(crate) fn set_pinned_limit(bytes: u64) -> PyResult<()> {
+pub(crate) fn set_pinned_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let given = bytes;
+    let bytes = given.extract::<u64>().unwrap_or(0);
     if bytes == 0 {
-        return Err(PyValueError::new_err("the limit must be at least one byte"));
+        return Err(match given.hasattr("__index__")? {
+            true => PyValueError::new_err(format!(
+                "the limit must be at least one byte and fit into 64 bits, not {given}"
+            )),
+            false => PyTypeError::new_err(format!(
+                "the limit must be a whole number of bytes, not {}",
+                given.repr()?
+            )),
+        });
     }
     Budget::process().set_limit(bytes);
     Ok(())
@@ -291,7 +322,7 @@ pub(crate) fn pinned_limit() -> PyResult<u64> {
     Budget::process().limit_bytes().or_raise()
 }
 
-/// How many bytes this process has pinned, those kept for reuse included.
+/// How many bytes this process has pinned, including memory that is kept for reuse.
 #[pyfunction]
 pub(crate) fn pinned_bytes() -> u64 {
     Budget::process().in_use_bytes()

@@ -12,8 +12,9 @@ use crate::batch_memory::BatchPart;
 use crate::copies;
 use crate::device::Device;
 use crate::dlpack::{self, TensorDescription};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 use crate::errors::OrRaise;
+use crate::fork;
 use crate::stream::simulated;
 
 /// An array in device memory.
@@ -58,6 +59,9 @@ impl Drop for OwnMemory {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
+        if fork::is_child() {
+            return std::mem::forget(buffer);
+        }
         // Another library may still use it, on streams that we do not know. And freeing much memory takes a while,
         // which Python's other threads should not wait for.
         if self.is_shared.load(Ordering::Acquire) || buffer.len() >= LARGE_BYTES {
@@ -135,6 +139,7 @@ impl DeviceArray {
 
     /// Makes `stream` wait for what writes the array, and counts it as shared.
     fn share_with(&self, py: Python<'_>, stream: &pinlane::Stream) -> PyResult<()> {
+        fork::refuse_child()?;
         self.memory.set_shared();
         // It may write, so it waits for readers, too.
         py.detach(|| self.memory.slice_mut().ready_on(stream))
@@ -226,8 +231,9 @@ impl DeviceArray {
                 .collect::<PyResult<_>>()?,
         };
         let refused = format!(
-            "an array of {} elements cannot have the shape {lens:?}",
-            self.size()
+            "an array of {} elements cannot have the shape {}",
+            self.size(),
+            shape_text(&lens)
         );
         let mut known = lens.iter().filter(|&&len| len >= 0);
         let known = known.try_fold(1usize, |count, &len| count.checked_mul(len as usize));
@@ -276,11 +282,9 @@ impl DeviceArray {
     }
 
     fn __repr__(&self) -> String {
-        let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
-        let comma = if shape.len() == 1 { "," } else { "" };
         format!(
-            "<pinlane.DeviceArray ({}{comma}) {} on {}>",
-            shape.join(", "),
+            "<pinlane.DeviceArray {} {} on {}>",
+            shape_text(&self.shape),
             self.dtype,
             self.device.name
         )

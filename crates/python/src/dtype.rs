@@ -88,8 +88,31 @@ impl Dtype {
         };
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         bytes.ok_or_else(|| {
-            PyValueError::new_err(format!("an array of the shape {shape:?} is too large"))
+            let shape = shape_text(shape);
+            PyValueError::new_err(format!("an array of the shape {shape} is too large"))
         })
+    }
+
+    /// Whether elements become those of another type without being asked to: at most rounded, but none overflows or
+    /// loses its fraction, sign or imaginary part.
+    pub(crate) fn may_become(self, target: Self) -> bool {
+        use DtypeKind::{Bool, Complex, Float, Signed, Unsigned};
+        match (self.kind(), target.kind()) {
+            (Bool, _) | (_, Complex) | (Unsigned | Signed | Float, Float) => true,
+            (Unsigned, Unsigned) | (Signed, Signed) => self.bytes() <= target.bytes(),
+            (Unsigned, Signed) => self.bytes() < target.bytes(),
+            _ => false,
+        }
+    }
+
+    const fn kind(self) -> DtypeKind {
+        match self.dlpack().0 {
+            0 => DtypeKind::Signed,
+            1 => DtypeKind::Unsigned,
+            5 => DtypeKind::Complex,
+            6 => DtypeKind::Bool,
+            _ => DtypeKind::Float,
+        }
     }
 
     /// Whether NumPy has it itself, without ml_dtypes.
@@ -100,11 +123,7 @@ impl Dtype {
     /// The type with this name.
     pub(crate) fn named(name: &str) -> PyResult<Self> {
         let found = Self::ALL.into_iter().find(|dtype| dtype.name() == name);
-        found.ok_or_else(|| {
-            PyTypeError::new_err(format!(
-                "elements of type {name} cannot be copied to a device"
-            ))
-        })
+        found.ok_or_else(|| unknown(name))
     }
 
     /// The type of these elements in files, if arrays can have it.
@@ -135,18 +154,23 @@ impl Dtype {
     /// The type of a torch dtype, NumPy dtype, scalar type or name.
     pub(crate) fn of_any(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(name) = value.extract::<&str>() {
+            if name == "bf16" {
+                return Ok(Self::Bf16);
+            }
             if let Ok(dtype) = Self::named(name) {
                 return Ok(dtype);
             }
         } else if let Some(name) = torch_name(value) {
             return Self::named(&name);
         }
-        Self::of_numpy(
-            &value
-                .py()
-                .import("numpy")?
-                .call_method1("dtype", (value,))?,
-        )
+        let numpy = value.py().import("numpy")?;
+        match numpy.call_method1("dtype", (value,)) {
+            Ok(dtype) => Self::of_numpy(&dtype),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "dtype must be a name such as \"float32\", or a dtype of NumPy or torch, not {}",
+                value.repr()?
+            ))),
+        }
     }
 
     /// The type of a `numpy.dtype`.
@@ -157,8 +181,8 @@ impl Dtype {
         Self::named(dtype.getattr("name")?.extract()?)
     }
 
-    /// The type that a buffer's format describes, in the notation of Python's `struct` module.
-    pub(crate) fn of_format(format: &CStr, item_bytes: usize) -> PyResult<Self> {
+    /// The type that a buffer's format describes, in the notation of Python's `struct` module; `None` if there is none.
+    pub(crate) fn of_format(format: &CStr, item_bytes: usize) -> PyResult<Option<Self>> {
         let format = format.to_str().unwrap_or("?");
         let (is_swapped, code) = match format.as_bytes() {
             [b'>' | b'!', rest @ ..] if item_bytes > 1 => (true, rest),
@@ -182,19 +206,15 @@ impl Dtype {
             (b"Zd", 16) => Self::C128,
             (b"O", _) => {
                 return Err(PyTypeError::new_err(
-                    "an array of Python objects cannot be copied to a device",
+                    "an array of Python objects cannot be copied",
                 ));
             }
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "elements of the buffer format {format:?} cannot be copied to a device"
-                )));
-            }
+            _ => return Ok(None),
         };
         if is_swapped {
             Err(byte_swapped())
         } else {
-            Ok(dtype)
+            Ok(Some(dtype))
         }
     }
 
@@ -217,6 +237,23 @@ impl Dtype {
     }
 }
 
+/// A shape as Python writes it: `(2, 3)`.
+pub(crate) fn shape_text<L: ToString>(shape: &[L]) -> String {
+    let lens: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    let comma = if lens.len() == 1 { "," } else { "" };
+    format!("({}{comma})", lens.join(", "))
+}
+
+/// What kind of number a type holds.
+#[derive(Clone, Copy)]
+enum DtypeKind {
+    Bool,
+    Unsigned,
+    Signed,
+    Float,
+    Complex,
+}
+
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -233,6 +270,13 @@ fn torch_name(value: &Bound<'_, PyAny>) -> Option<String> {
         .ok()?;
     let text = (module == "torch").then(|| value.to_string())?;
     text.strip_prefix("torch.").map(str::to_owned)
+}
+
+/// The error for elements of a type that devices do not have.
+pub(crate) fn unknown(name: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "elements of type {name} cannot be copied; booleans, integers, floats and complex numbers can"
+    ))
 }
 
 fn byte_swapped() -> PyErr {

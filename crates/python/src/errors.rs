@@ -28,7 +28,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
     let class = match error.kind() {
         ErrorKind::NoDevice => "NoDeviceError",
         ErrorKind::OutOfMemory => "OutOfMemoryError",
-        ErrorKind::OverBudget => "PinnedLimitError",
+        ErrorKind::OverBudget => return of_class("PinnedLimitError", over_limit(error)),
         ErrorKind::DeviceLost => "DeviceLostError",
         ErrorKind::InvalidInput if matches!(error, Error::Compile(_)) => "CompileError",
         ErrorKind::InvalidInput => "InvalidInputError",
@@ -40,9 +40,25 @@ pub(crate) fn exception(error: &Error) -> PyErr {
     of_class(class, error.to_string())
 }
 
+/// The text of an error about the limit, with the remedy that Python has.
+fn over_limit(error: &Error) -> String {
+    let remedy = "raise the limit with pinlane.set_pinned_limit";
+    let text = error.to_string();
+    text.replace("raise the limit given to Budget::with_limit", remedy)
+        .replace(
+            "set PINLANE_PINNED_LIMIT",
+            &format!("{remedy}, or set PINLANE_PINNED_LIMIT"),
+        )
+}
+
 /// What a device or a driver cannot do.
 pub(crate) fn not_supported(message: &str) -> PyErr {
     of_class("NotSupportedError", message.to_owned())
+}
+
+/// An argument that is invalid.
+pub(crate) fn invalid_input(message: &str) -> PyErr {
+    of_class("InvalidInputError", message.to_owned())
 }
 
 fn of_class(name: &str, message: String) -> PyErr {
@@ -82,7 +98,7 @@ fn file_error(error: &LoadError) -> Option<PyErr> {
 }
 
 /// The system's text for an error number.
-fn system_text(code: i32) -> String {
+pub(crate) fn system_text(code: i32) -> String {
     let text = io::Error::from_raw_os_error(code).to_string();
     match text.rsplit_once(" (os error") {
         Some((text, _)) => text.to_owned(),

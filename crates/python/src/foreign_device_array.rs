@@ -13,6 +13,7 @@ use crate::device_array::{ArrayMemory, DeviceArray};
 use crate::dlpack::ImportedTensor;
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::fork;
 use crate::host_array::is_torch_tensor;
 use crate::stream;
 
@@ -53,6 +54,7 @@ impl DeviceView {
     pub(crate) fn of_any(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let py = object.py();
         if let Ok(array) = object.cast::<DeviceArray>() {
+            fork::refuse_child()?;
             let array = array.get();
             return Ok(Some(Self {
                 device: array.device.clone(),

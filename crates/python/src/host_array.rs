@@ -1,5 +1,6 @@
 //! Arrays in host memory: NumPy, torch, buffers, and what speaks DLPack.
 
+use std::ffi::CStr;
 use std::slice;
 
 use pyo3::buffer::PyUntypedBuffer;
@@ -10,7 +11,7 @@ use pyo3::types::{PyMemoryView, PyString};
 use pyo3::{ffi, intern};
 
 use crate::dlpack;
-use crate::dtype::Dtype;
+use crate::dtype::{self, Dtype};
 
 /// A C-contiguous array in host memory, and what keeps it there. May be dropped on any thread.
 pub(crate) struct HostArray {
@@ -141,6 +142,7 @@ fn find(array: &Bound<'_, PyAny>) -> PyResult<Found> {
         Ok(view) => return of_memory(array, view.as_any(), None),
         Err(error) => error,
     };
+    refuse_on_device(array)?;
     if array.hasattr(intern!(py, "__array_interface__"))? {
         return of_array_interface(array);
     }
@@ -150,10 +152,31 @@ fn find(array: &Bound<'_, PyAny>) -> PyResult<Found> {
     if !view.is_instance_of::<PyTypeError>(py) {
         return Err(view);
     }
-    Err(PyTypeError::new_err(format!(
+    Err(not_an_array(array))
+}
+
+fn not_an_array(object: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
         "a NumPy array, a CPU tensor, a buffer or an object with __dlpack__ is needed, not {}",
-        array.get_type().name()?
-    )))
+        class_name(object)
+    ))
+}
+
+/// The name of an object's class, for errors.
+pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
+}
+
+/// Our own arrays have `__dlpack__` too, whose error on a simulated device names another cause.
+fn refuse_on_device(array: &Bound<'_, PyAny>) -> PyResult<()> {
+    let class = array.get_type();
+    if class.name()? != "DeviceArray" || class.module()? != "pinlane" {
+        return Ok(());
+    }
+    let device = array.getattr(intern!(array.py(), "device"))?;
+    let message = format!("an array in host memory is needed, this one is on {device}");
+    Err(PyTypeError::new_err(message))
 }
 
 /// The memory of an object with a memoryview. `dtype` is the element type if the memoryview has no name for it.
@@ -176,13 +199,24 @@ fn of_memory(
         start: buffer.buf_ptr().cast(),
         dtype: match dtype {
             Some(dtype) => dtype,
-            None => Dtype::of_format(buffer.format(), buffer.item_size())?,
+            None => match Dtype::of_format(buffer.format(), buffer.item_size())? {
+                Some(dtype) => dtype,
+                None => return Err(unknown_elements(object, buffer.format())),
+            },
         },
         shape: buffer.shape().to_vec(),
         is_contiguous: buffer.is_c_contiguous(),
         read_only: buffer.readonly(),
         owner: HostOwner::MemoryView(view.clone().unbind()),
     })
+}
+
+/// The error for elements that have no type on a device. NumPy's name of the type says more than the buffer's format.
+fn unknown_elements(object: &Bound<'_, PyAny>, format: &CStr) -> PyErr {
+    match object.getattr(intern!(object.py(), "dtype")) {
+        Ok(dtype) => dtype::unknown(&dtype.to_string()),
+        Err(_) => dtype::unknown(&format!("{format:?} (as a buffer's format)")),
+    }
 }
 
 /// An array without axes, which PyO3's buffers do not know: the same memory as one element along an axis.
@@ -266,10 +300,14 @@ fn contiguous_copy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
 pub(crate) fn as_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let numpy = py.import("numpy")?;
-    let is_known = PyMemoryView::from(array).is_ok() || array.hasattr("__array_interface__")?;
-    match is_known {
-        true => numpy.call_method1("asarray", (array,)),
-        false => numpy.call_method1("from_dlpack", (array,)),
+    if PyMemoryView::from(array).is_ok() || array.hasattr("__array_interface__")? {
+        return numpy.call_method1("asarray", (array,));
+    }
+    refuse_on_device(array)?;
+    if array.hasattr("__dlpack__")? {
+        numpy.call_method1("from_dlpack", (array,))
+    } else {
+        Err(not_an_array(array))
     }
 }
 

@@ -1,6 +1,7 @@
 //! CUDA C compiled at run time, and launches of its kernels.
 
 use pinlane::driver::DevicePtr;
+use pinlane::driver::ErrorKind::{InvalidValue, NotFound};
 use pinlane::kernel::{AnyParams, AnyValues, CompileOptions, PtxParam};
 use pinlane::{ErrorKind, LaunchShape, Stream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::device::Device;
-use crate::errors::{OrRaise, not_supported};
+use crate::errors::{OrRaise, exception, invalid_input, not_supported};
 use crate::foreign_device_array::DeviceView;
+use crate::fork::{self, LeakedInChild};
+use crate::host_array::class_name;
 use crate::kernel_scalar::ScalarValue;
 use crate::stream;
 
@@ -17,7 +20,7 @@ use crate::stream;
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Module {
     device: Device,
-    inner: pinlane::Module,
+    inner: LeakedInChild<pinlane::Module>,
 }
 
 #[pymethods]
@@ -28,7 +31,7 @@ impl Module {
         self.device.clone()
     }
 
-    /// What the compiler made of the source.
+    /// The compiled source, as PTX.
     #[getter]
     fn ptx(&self) -> &str {
         self.inner.ptx().map_or("", |ptx| &ptx.text)
@@ -40,13 +43,19 @@ impl Module {
         self.inner.ptx().map_or("", |ptx| &ptx.log)
     }
 
-    /// A kernel, by its name in the source. A simulated GPU runs only kernels that Pinlane has itself.
+    /// A kernel, by its name in the source. A simulated GPU runs only those that are built into Pinlane.
     fn kernel(&self, name: &str) -> PyResult<Kernel> {
+        fork::refuse_child()?;
         let inner = match self.inner.kernel::<AnyParams>(name) {
             Err(error) if error.kind() == ErrorKind::NotSupported && self.device.is_simulated() => {
                 return Err(not_supported(&format!(
                     "kernel {name} cannot run on {}: a simulated GPU executes no CUDA code. Use a real one",
                     self.device.name
+                )));
+            }
+            Err(pinlane::Error::Driver(error)) if error.kind == NotFound => {
+                return Err(invalid_input(&format!(
+                    "there is no kernel `{name}` in the source"
                 )));
             }
             found => found.or_raise()?,
@@ -60,7 +69,7 @@ impl Module {
         Ok(Kernel {
             name: name.to_owned(),
             device: self.device.clone(),
-            inner,
+            inner: inner.into(),
             params,
         })
     }
@@ -75,7 +84,7 @@ impl Module {
 pub(crate) struct Kernel {
     name: String,
     device: Device,
-    inner: pinlane::Kernel<AnyParams>,
+    inner: LeakedInChild<pinlane::Kernel<AnyParams>>,
     params: Vec<PtxParam>,
 }
 
@@ -125,6 +134,7 @@ impl Kernel {
         args: &Bound<'_, PyTuple>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         // CuPy's callers pass one tuple.
         let tuple = match args.len() {
             1 => args.get_item(0)?.cast_into::<PyTuple>().ok(),
@@ -161,7 +171,17 @@ impl Kernel {
         // SAFETY: the values fit the parameters that the compiler declared. That the kernel stays within the
         // arrays is for its author to see to, as with every kernel.
         py.detach(|| unsafe { stream.launch(&self.inner, shape, values) })
-            .or_raise()
+            .map_err(|error| match &error {
+                // Without the name of the driver's call.
+                pinlane::Error::Driver(error) if error.kind == InvalidValue => {
+                    let reason = match error.detail.is_empty() {
+                        true => error.kind.to_string(),
+                        false => error.detail.to_string(),
+                    };
+                    invalid_input(&format!("cannot launch {}: {reason}", self.name))
+                }
+                _ => exception(&error),
+            })
     }
 }
 
@@ -259,7 +279,10 @@ pub(crate) fn compile_source(
     let inner = py
         .detach(|| pinlane::Module::from_source_with(&device.inner, source, &options))
         .or_raise()?;
-    Ok(Module { device, inner })
+    Ok(Module {
+        device,
+        inner: inner.into(),
+    })
 }
 
 /// Launches a kernel in stream order, behind every earlier use of its arrays that Pinlane knows.
@@ -274,13 +297,19 @@ pub(crate) fn compile_source(
 #[pyo3(signature = (kernel, grid, block, *args, stream=None, shared_bytes=0))]
 pub(crate) fn launch(
     py: Python<'_>,
-    kernel: &Bound<'_, Kernel>,
+    kernel: &Bound<'_, PyAny>,
     grid: &Bound<'_, PyAny>,
     block: &Bound<'_, PyAny>,
     args: &Bound<'_, PyTuple>,
     stream: Option<&Bound<'_, PyAny>>,
     shared_bytes: u32,
 ) -> PyResult<()> {
+    let kernel = kernel.cast::<Kernel>().map_err(|_| {
+        let class = class_name(kernel);
+        PyTypeError::new_err(format!(
+            "kernel must be what Module.kernel returned, not {class}"
+        ))
+    })?;
     kernel
         .get()
         .__call__(py, grid, block, args, stream, shared_bytes)

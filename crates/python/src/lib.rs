@@ -17,6 +17,7 @@
 //!   dlpack         memory from and for other libraries
 //!   dtype          element types, and their names elsewhere
 //!   weights        safetensors files: arrays on devices and hosts
+//!   fork           refuses forked children
 //!   errors         Rust errors as Python exceptions
 //!   interruptible_wait     waits that Ctrl-C ends
 //! ```
@@ -33,6 +34,7 @@ mod dlpack;
 mod dtype;
 mod errors;
 mod foreign_device_array;
+mod fork;
 mod host_array;
 mod interruptible_wait;
 mod kernel;

@@ -18,6 +18,7 @@ use crate::device::Device;
 use crate::device_array::{ArrayMemory, DeviceArray};
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::fork::{self, LeakedInChild};
 use crate::stream::simulated;
 
 /// How often a wait for a batch looks for signals.
@@ -31,7 +32,7 @@ type NormalizedField = (String, Vec<f32>, Vec<f32>, usize, String);
 #[pyclass(frozen, module = "pinlane._native", name = "Loader")]
 pub(crate) struct NativeLoader {
     device: Device,
-    inner: Loader,
+    inner: LeakedInChild<Loader>,
 }
 
 #[pymethods]
@@ -91,7 +92,10 @@ impl NativeLoader {
         let inner = py
             .detach(|| Loader::new(&device.inner, dataset, config))
             .or_raise()?;
-        Ok(Self { device, inner })
+        Ok(Self {
+            device,
+            inner: inner.into(),
+        })
     }
 
     /// Its device.
@@ -113,6 +117,7 @@ impl NativeLoader {
 
     /// Starts an epoch.
     fn epoch(&self, py: Python<'_>, number: u64) -> PyResult<LoaderEpoch> {
+        fork::refuse_child()?;
         let epoch = py.detach(|| self.inner.epoch(number)).or_raise()?;
         Ok(LoaderEpoch::new(&self.device, epoch))
     }
@@ -133,6 +138,7 @@ impl NativeLoader {
 
     /// How far the consumer is.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let state = self.inner.state();
         let dict = PyDict::new(py);
         for (name, value) in numbers(&state) {
@@ -145,6 +151,7 @@ impl NativeLoader {
 
     /// What it has done so far: batches, samples, bytes, and how long each stage took.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fork::refuse_child()?;
         let stats = self.inner.stats();
         let dict = PyDict::new(py);
         for (name, value) in [
@@ -171,22 +178,44 @@ impl NativeLoader {
             let value = saved.get_item(name)?;
             value.ok_or_else(|| PyValueError::new_err(format!("the state has no {name:?}")))
         };
-        let mut state = self.inner.state();
-        state.version = item("version")?.extract()?;
-        state.epoch = item("epoch")?.extract()?;
-        state.batch = item("batch")?.extract()?;
-        state.seed = item("seed")?.extract()?;
-        state.samples = item("samples")?.extract()?;
-        state.batch_size = item("batch_size")?.extract()?;
-        state.rank = item("rank")?.extract()?;
-        state.world = item("world_size")?.extract()?;
-        // States of version 1 have none.
-        state.start = match saved.get_item("start")? {
-            Some(start) => start.extract()?,
-            None => 0,
+        fork::refuse_child()?;
+        let invalid = |name: &str, value: &Bound<'_, PyAny>, expected: &str| {
+            let found = value
+                .repr()
+                .map_or_else(|_| "this".to_owned(), |text| text.to_string());
+            PyValueError::new_err(format!(
+                "{name:?} of the state must be {expected}, not {found}"
+            ))
         };
-        state.shuffle = item("shuffle")?.extract()?;
-        state.tail = match item("drop_last")?.extract()? {
+        let number = |name: &str| -> PyResult<u64> {
+            let value = item(name)?;
+            value
+                .extract()
+                .map_err(|_| invalid(name, &value, "a whole number from 0"))
+        };
+        let flag = |name: &str| -> PyResult<bool> {
+            let value = item(name)?;
+            value
+                .extract()
+                .map_err(|_| invalid(name, &value, "True or False"))
+        };
+        let mut state = self.inner.state();
+        // A version that is too large is not ours either.
+        state.version = number("version")?.try_into().unwrap_or(u32::MAX);
+        state.epoch = number("epoch")?;
+        state.batch = number("batch")?;
+        state.seed = number("seed")?;
+        state.samples = number("samples")?;
+        state.batch_size = number("batch_size")?;
+        state.rank = number("rank")?;
+        state.world = number("world_size")?;
+        // States of version 1 have none.
+        state.start = match saved.contains("start")? {
+            true => number("start")?,
+            false => 0,
+        };
+        state.shuffle = flag("shuffle")?;
+        state.tail = match flag("drop_last")? {
             true => Tail::Drop,
             false => Tail::Keep,
         };
@@ -220,6 +249,7 @@ pub(crate) struct LoaderEpoch {
 impl LoaderEpoch {
     /// The next batch; ends the iteration after the last.
     fn next(&self, py: Python<'_>) -> PyResult<LoaderBatch> {
+        fork::refuse_child()?;
         let is_ready = || match &*self.epoch() {
             Some(epoch) => epoch.wait_timeout(BETWEEN_CHECKS),
             None => true,
@@ -242,6 +272,9 @@ impl LoaderEpoch {
 
     /// Stops reading.
     fn close(&self, py: Python<'_>) {
+        if fork::is_child() {
+            return; // its threads are the parent's
+        }
         // Without the interpreter: its threads may be waiting for it.
         py.detach(|| drop(self.epoch().take()));
     }
@@ -265,12 +298,12 @@ impl Drop for LoaderEpoch {
     fn drop(&mut self) {
         let epoch = self.epoch.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut epoch = epoch.take();
-        if epoch.is_some() {
+        if epoch.is_some() && !fork::is_child() {
             // As in `close`.
             let _ = Python::try_attach(|py| py.detach(|| drop(epoch.take())));
-            // At the end of the interpreter its threads cannot be waited for.
-            std::mem::forget(epoch);
         }
+        // At the end of the interpreter, and in a forked child, its threads cannot be waited for.
+        std::mem::forget(epoch);
     }
 }
 
@@ -330,6 +363,7 @@ impl LoaderBatch {
         if self.device.is_simulated() {
             return Err(simulated("a batch"));
         }
+        fork::refuse_child()?;
         // SAFETY: torch keeps its streams.
         let stream = unsafe { pinlane::Stream::from_raw(&self.device.inner, stream) };
         self.shared.lend_to(&stream).or_raise()?;

@@ -10,7 +10,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, exception, invalid_input};
+use crate::fork;
 use crate::host_array::{HostArray, flat_bytes, span};
 
 /// A block of pinned memory that speaks Python's buffer protocol. NumPy arrays lie in it and keep it.
@@ -109,7 +110,9 @@ unsafe impl StableMemoryMut for UserMemory {
     }
 }
 
-/// An array that is page-locked in place until [`unpin`](Self::unpin), or the end of a `with` block.
+/// An array that `pin` has page-locked in place, until `unpin` or the end of a `with` block.
+///
+/// Dropping this object unpins the array too, but later: once all work on the device is done.
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Pinned {
     array: Py<PyAny>,
@@ -131,7 +134,7 @@ impl Pinned {
         self.registered().is_some()
     }
 
-    /// Unlocks the pages, when all copies on the device are done. Again: nothing.
+    /// Waits until all work on the device is done, then unlocks the pages. Does nothing if they are unlocked.
     fn unpin(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_pinned() {
             return Ok(());
@@ -152,6 +155,9 @@ impl Pinned {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        if fork::is_child() {
+            return Ok(()); // nothing is page-locked here
+        }
         self.unpin(py)
     }
 }
@@ -172,7 +178,9 @@ impl Drop for Pinned {
     }
 }
 
-/// Page-locks an array in place, so that copies from and to it are direct and asynchronous. Also as `with pin(array):`.
+/// Page-locks an array in place, so that copies from and to it are direct, and asynchronous where the caller wants that.
+///
+/// The array stays pinned as long as the result is kept, or for a block: `with pin(array):`.
 #[pyfunction]
 #[pyo3(signature = (array, *, device=None))]
 pub(crate) fn pin(
@@ -187,11 +195,12 @@ pub(crate) fn pin(
         ));
     }
     let device = Device::of_any(py, device)?;
-    let register = || {
-        let registered = device.inner.register(UserMemory(memory));
-        registered.map_err(|failed| failed.error)
-    };
-    let registered = py.detach(register).or_raise()?;
+    let registered = py
+        .detach(|| register(&device.inner, UserMemory(memory)))
+        .map_err(|error| match is_already_registered(&error) {
+            true => invalid_input("the array, or a part of it, is pinned already"),
+            false => exception(&error),
+        })?;
     Ok(Pinned {
         array: array.clone().unbind(),
         device,
@@ -199,7 +208,27 @@ pub(crate) fn pin(
     })
 }
 
-/// Whether an array lies in page-locked memory of the device.
+/// Page-locks memory, also memory whose last registration was dropped and waits for its release.
+fn register(
+    device: &pinlane::Device,
+    memory: UserMemory,
+) -> pinlane::Result<Registered<UserMemory>> {
+    match device.register(memory) {
+        Err(failed) if is_already_registered(&failed.error) => {
+            device.synchronize()?; // releases what waits for it
+            let registered = device.register(failed.memory);
+            registered.map_err(|failed| failed.error)
+        }
+        registered => registered.map_err(|failed| failed.error),
+    }
+}
+
+fn is_already_registered(error: &pinlane::Error) -> bool {
+    use pinlane::driver::ErrorKind::AlreadyRegistered;
+    matches!(error, pinlane::Error::Driver(error) if error.kind == AlreadyRegistered)
+}
+
+/// Whether an array lies in page-locked memory of the device. `False` for an array without elements.
 #[pyfunction]
 #[pyo3(signature = (array, *, device=None))]
 pub(crate) fn is_pinned(

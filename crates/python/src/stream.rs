@@ -1,12 +1,14 @@
 //! Streams and events, ours and those of other libraries.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::copies;
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid_input};
+use crate::fork::{self, LeakedInChild};
+use crate::host_array::class_name;
 use crate::interruptible_wait::interruptible;
 
 /// A queue of work on a device. Work on one stream runs in order; streams run side by side.
@@ -16,14 +18,14 @@ use crate::interruptible_wait::interruptible;
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Stream {
     pub(crate) device: Device,
-    pub(crate) inner: pinlane::Stream,
+    pub(crate) inner: LeakedInChild<pinlane::Stream>,
 }
 
 impl Stream {
     pub(crate) fn new(device: &Device, inner: pinlane::Stream) -> Self {
         Self {
             device: device.clone(),
-            inner,
+            inner: inner.into(),
         }
     }
 }
@@ -36,7 +38,7 @@ impl Stream {
     fn open(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let device = Device::of_any(py, device)?;
         let inner = py.detach(|| device.inner.stream()).or_raise()?;
-        Ok(Self { device, inner })
+        Ok(Self::new(&device, inner))
     }
 
     /// Its device.
@@ -49,13 +51,19 @@ impl Stream {
     #[getter]
     fn handle(&self) -> PyResult<u64> {
         if self.device.is_simulated() {
-            return Err(simulated("a stream"));
+            // So that `hasattr` is false.
+            return Err(PyAttributeError::new_err(
+                "a stream of a simulated device does not exist in CUDA: it has no handle",
+            ));
         }
         Ok(pinlane::raw::stream_handle(&self.inner))
     }
 
     /// The stream for libraries that share streams: a version, and the handle.
     fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
+        if self.device.is_simulated() {
+            return Err(simulated("a stream"));
+        }
         Ok((0, self.handle()?))
     }
 
@@ -65,18 +73,20 @@ impl Stream {
     }
 
     /// Copies an array on the host into one on the device with the driver's own copy, as other libraries do, and returns
-    /// when it is done. `to_device` is several times as fast for memory that is not pinned; this is to compare with.
+    /// when it is done. It is there to compare with: `to_device` is several times as fast from memory that is not pinned.
     fn driver_copy(
         &self,
         py: Python<'_>,
         src: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        fork::refuse_child()?;
         copies::by_driver(py, src, out, &self.inner)
     }
 
     /// Whether all work on the stream is done.
     fn is_idle(&self) -> PyResult<bool> {
+        fork::refuse_child()?;
         self.inner.is_idle().or_raise()
     }
 
@@ -87,17 +97,21 @@ impl Stream {
         py: Python<'py>,
         event: Option<Bound<'py, Event>>,
     ) -> PyResult<Bound<'py, Event>> {
+        fork::refuse_child()?;
         let event = match event {
             Some(event) => event,
             None => Bound::new(py, Event::of(&self.device)?)?,
         };
+        check_devices("event", &event.get().device, "stream", &self.device)?;
         self.inner.record(&event.get().inner).or_raise()?;
         Ok(event)
     }
 
     /// Makes later work wait for an event, or for all work so far of another stream.
     fn wait(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        fork::refuse_child()?;
         if let Ok(event) = other.cast::<Event>() {
+            check_devices("event", &event.get().device, "stream", &self.device)?;
             return self.inner.wait(&event.get().inner).or_raise();
         }
         let other = of_any(&self.device, other)?;
@@ -114,13 +128,17 @@ impl Stream {
 /// A point in a stream, with the time at which the device reached it.
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct Event {
-    inner: pinlane::Event,
+    device: Device,
+    inner: LeakedInChild<pinlane::Event>,
 }
 
 impl Event {
     fn of(device: &Device) -> PyResult<Self> {
         let inner = device.inner.event_with_timing().or_raise()?;
-        Ok(Self { inner })
+        Ok(Self {
+            device: device.clone(),
+            inner: inner.into(),
+        })
     }
 }
 
@@ -135,11 +153,13 @@ impl Event {
 
     /// Whether the device has reached it.
     fn is_done(&self) -> PyResult<bool> {
+        fork::refuse_child()?;
         self.inner.is_done().or_raise()
     }
 
     /// Waits until the device has reached it.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        fork::refuse_child()?;
         interruptible(py, |at_most| {
             Ok(self.inner.wait_timeout(at_most)?.then_some(()))
         })
@@ -147,6 +167,8 @@ impl Event {
 
     /// Milliseconds on the device from this event to `end`. Both must be done.
     fn elapsed_ms(&self, end: &Bound<'_, Self>) -> PyResult<f64> {
+        fork::refuse_child()?;
+        check_devices("event", &self.device, "end", &end.get().device)?;
         let nanoseconds = self.inner.elapsed_ns(&end.get().inner).or_raise()?;
         Ok(nanoseconds as f64 / 1e6)
     }
@@ -154,14 +176,22 @@ impl Event {
 
 /// What a user means by `stream`: a [`Stream`], a handle, or a stream of torch, CuPy or another library.
 pub(crate) fn of_any(device: &Device, stream: &Bound<'_, PyAny>) -> PyResult<pinlane::Stream> {
+    fork::refuse_child()?;
     let py = stream.py();
     if let Ok(stream) = stream.cast::<Stream>() {
-        return Ok(stream.get().inner.clone());
+        let found = &stream.get().device.name;
+        if *found != device.name {
+            let message = format!("the stream is on {found}, not on {}", device.name);
+            return Err(invalid_input(&message));
+        }
+        return Ok(pinlane::Stream::clone(&stream.get().inner));
     }
     if device.is_simulated() {
-        return Err(PyTypeError::new_err(
-            "a simulated device has streams of its own only: device.stream()",
-        ));
+        return Err(PyTypeError::new_err(format!(
+            "a simulated device has streams of its own only: stream must be what stream() of {} returned, not {}",
+            device.name,
+            class_name(stream)
+        )));
     }
     let handle = if let Ok(handle) = stream.extract::<u64>() {
         handle
@@ -183,14 +213,24 @@ pub(crate) fn of_any(device: &Device, stream: &Bound<'_, PyAny>) -> PyResult<pin
     } else if let Ok(handle) = stream.getattr(intern!(py, "ptr")) {
         handle.extract()? // CuPy
     } else {
-        let class = stream.get_type();
         return Err(PyTypeError::new_err(format!(
-            "stream must be a stream of pinlane, torch, CuPy or Numba, or a handle, not {}",
-            class.name()?
+            "stream must be a stream of pinlane, torch, CuPy or Numba, or a handle from 0, not {}",
+            stream.repr()?
         )));
     };
     // SAFETY: the caller's library keeps its stream alive during the call, as with every CUDA call.
     Ok(unsafe { pinlane::Stream::from_raw(&device.inner, handle) })
+}
+
+/// Raises unless both are on one device.
+fn check_devices(what: &str, device: &Device, other: &str, others: &Device) -> PyResult<()> {
+    if device.name == others.name {
+        return Ok(());
+    }
+    Err(invalid_input(&format!(
+        "the {what} is on {}, but the {other} is on {}",
+        device.name, others.name
+    )))
 }
 
 /// What something of a simulated device cannot be.

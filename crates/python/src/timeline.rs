@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::device::Device;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, system_text};
+use crate::fork;
 
 /// What the streams of a device did inside of a `with` block. Notebooks draw it; `print` shows it as text.
 ///
@@ -63,6 +64,7 @@ impl Timeline {
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
+        fork::refuse_child()?;
         let timeline = slf.get();
         if timeline.device.is_recording.swap(true, Ordering::AcqRel) {
             let name = &timeline.device.name;
@@ -82,7 +84,7 @@ impl Timeline {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !matches!(*self.state(), TimelineState::Recording) {
+        if fork::is_child() || !matches!(*self.state(), TimelineState::Recording) {
             return Ok(());
         }
         let recorder = &self.device.recorder;
@@ -130,7 +132,7 @@ impl Timeline {
             std::io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),
             // With the number, so that Python finds the right class.
             _ => match error.raw_os_error() {
-                Some(code) => PyOSError::new_err((code, error.to_string(), path)),
+                Some(code) => PyOSError::new_err((code, system_text(code), path.into_os_string())),
                 None => PyOSError::new_err(error.to_string()),
             },
         })
@@ -181,7 +183,7 @@ impl Timeline {
 impl Drop for Timeline {
     fn drop(&mut self) {
         // Entered, and never left.
-        if matches!(*self.state(), TimelineState::Recording) {
+        if !fork::is_child() && matches!(*self.state(), TimelineState::Recording) {
             self.device.recorder.pause();
             self.device.is_recording.store(false, Ordering::Release);
         }

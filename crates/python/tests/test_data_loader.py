@@ -155,7 +155,7 @@ def test_exceptions_of_a_dataset_are_raised():
 @pytest.mark.parametrize(
     ("sample", "error", "message"),
     [
-        (lambda index: np.zeros(1 + index // 5), ValueError, r"shape \[2\], the first sample \[1\]"),
+        (lambda index: np.zeros(1 + index // 5), ValueError, r"shape \(2,\), the first sample \(1,\)"),
         (lambda index: np.zeros(1, "f4" if index < 5 else "f8"), TypeError, "float64, the first sample of float32"),
         (lambda index: {"a": 1} if index < 5 else {"b": 1}, ValueError, "has the fields"),
         (lambda index: (1, 2) if index < 5 else (1,), ValueError, "has 1 fields"),
@@ -182,8 +182,7 @@ def test_samples_that_differ_from_the_first_are_refused(sample, error, message):
         (LABELS, {"prefetch": 0}, ValueError, "prefetch"),
         (LABELS, {"transforms": {"x": pinlane.Normalize([0], [1])}}, ValueError, "no field 'x'"),
         (IMAGES, {"transforms": pinlane.Normalize([0], [1])}, ValueError, "3 channels, Normalize has 1"),
-        (LABELS, {"transforms": pinlane.Normalize([0], [1])}, ValueError, "no axis 0"),
-        (Squares(length=0), {}, ValueError, "no samples"),
+        (LABELS.astype("u1"), {"transforms": pinlane.Normalize([0], [1])}, ValueError, "no axis 0"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused(dataset, arguments, error, message):
@@ -413,3 +412,120 @@ np.testing.assert_array_equal(pinlane.to_host(sums, stream=stream), expected)
     )
     if out.startswith("skipped"):
         pytest.skip(out)
+
+
+def test_a_dataset_without_samples_has_no_batches():
+    for dataset in (np.zeros((0, 3)), Squares(length=0), []):
+        for transforms in (None, pinlane.Normalize([0], [1])):
+            empty = loader(dataset, transforms=transforms)
+            assert len(empty) == 0 and list(empty) == []
+
+
+class Damaged:
+    """A dataset whose samples up to a number cannot be read."""
+
+    def __init__(self, damaged, length=200):
+        self.damaged, self.length = damaged, length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        if index < self.damaged:
+            raise OSError(f"sample {index} is damaged")
+        return index
+
+
+def test_skipped_errors_of_the_first_samples():
+    batches = iter(loader(Damaged(4), batch_size=3, skip_errors=True))
+    lengths = []
+    for batch in batches:
+        lengths.append(len(batch))
+    assert lengths == [0, 2] + [3] * 64 + [2]
+    with pytest.raises(OSError, match="sample 0 is damaged"):
+        loader(Damaged(1))
+    with pytest.raises(OSError, match="sample 0 is damaged"):
+        loader(Damaged(200), skip_errors=True)
+
+
+NORMALIZE = pinlane.Normalize([0.5] * 3, [1] * 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, not 0"),
+        ({"batch_size": "x"}, TypeError, "batch_size must be a whole number, not 'x'"),
+        ({"batch_size": None}, TypeError, "batch_size must be a whole number, not None"),
+        ({"batch_size": 1 << 70}, ValueError, "batch_size must be at most"),
+        ({"num_workers": -1}, ValueError, "num_workers must be at least 0, not -1"),
+        ({"num_workers": 1000}, ValueError, "num_workers must be at most 256, not 1000"),
+        ({"prefetch": 0}, ValueError, "prefetch must be at least 1, not 0"),
+        ({"pinned_bytes": -1}, ValueError, "pinned_bytes must be at least 0, not -1"),
+        ({"rank": -1, "world_size": 2}, ValueError, "rank must be at least 0, not -1"),
+        ({"rank": 2, "world_size": 2}, ValueError, "rank must be below world_size, which is 2, not 2"),
+        ({"rank": 0, "world_size": 0}, ValueError, "world_size must be at least 1, not 0"),
+        ({"rank": "a", "world_size": 2}, TypeError, "rank must be a whole number, not 'a'"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, not -1"),
+        ({"seed": 1 << 70}, ValueError, "seed must be at most"),
+        ({"shuffle": "x"}, TypeError, "shuffle must be True or False, not 'x'"),
+        ({"transforms": 5}, TypeError, "transforms must be a Normalize or a dict of them by field, not int"),
+        ({"transforms": {0: 5}}, TypeError, "the transform of field 0 must be a Normalize, not int"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        loader(IMAGES, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "message"),
+    [
+        (lambda: pinlane.Normalize(0.5, [1]), TypeError, "mean must be a list with one number for each channel, not 0.5"),
+        (lambda: pinlane.Normalize([0.5], [1, 1]), ValueError, "mean has 1 channels, but std has 2"),
+        (lambda: pinlane.Normalize([0.5], [0]), ValueError, "std must not be 0"),
+        (lambda: pinlane.Normalize([], []), ValueError, "mean must have a number for each channel"),
+        (lambda: pinlane.Normalize([1], [1], channel_axis=0.5), TypeError, "channel_axis must be a whole number"),
+        (lambda: pinlane.Normalize([1], [1], dtype="int8"), ValueError, "\"float32\" or \"bfloat16\", not 'int8'"),
+        (lambda: loader(IMAGES.astype("f4"), transforms=NORMALIZE), ValueError, "takes bytes .*'0' has elements of float32"),
+        (lambda: loader((IMAGES, LABELS), transforms=NORMALIZE), ValueError, r"the fields \['0', '1'\]: .* a dict"),
+        (lambda: loader(IMAGES).set_epoch(-1), ValueError, "epoch must be at least 0, not -1"),
+        (lambda: loader(IMAGES).set_epoch("x"), TypeError, "epoch must be a whole number, not 'x'"),
+        (lambda: loader(IMAGES).load_state_dict(5), TypeError, "state must be a dict .*, not int"),
+        (lambda: pinlane.TarDataset(5, {}), TypeError, "paths must be a path or a list of paths, not int"),
+        (lambda: pinlane.TarDataset("a.tar", ["cls"]), TypeError, "fields must be a dict .*, not list"),
+        (lambda: pinlane.TarDataset("a.tar", {5: ("u1", 1)}), TypeError, "file extensions such as 'cls', not 5"),
+        (lambda: pinlane.TarDataset("a.tar", {"cls": "u1"}), TypeError, r"field 'cls' must be .* \('u1', \(1,\)\), not 'u1'"),
+        (lambda: pinlane.TarDataset("a.tar", {"cls": ("u1", "x")}), TypeError, "field 'cls' must be an element type"),
+        (lambda: pinlane.TarDataset("a.tar", {"cls": ("u1", -1)}), ValueError, "'cls': lengths must not be negative"),
+        (lambda: pinlane.TarDataset("a.tar", {"cls": ("foo", 1)}), TypeError, "dtype must be .* not 'foo'"),
+    ],
+)
+def test_wrong_uses_are_named(attempt, error, message):
+    with pytest.raises(error, match=message):
+        attempt()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("f4"), "f4"])
+def test_normalize_knows_dtypes_and_names(dtype):
+    assert pinlane.Normalize([1], [1], dtype=dtype).dtype == "float32"
+    assert pinlane.Normalize([1], [1], dtype="bf16").dtype == "bfloat16"
+
+
+def test_states_with_wrong_values():
+    for name, value, message in [
+        ("epoch", "x", "\"epoch\" of the state must be a whole number from 0, not 'x'"),
+        ("epoch", -1, "\"epoch\" of the state must be a whole number from 0, not -1"),
+        ("shuffle", 5, "\"shuffle\" of the state must be True or False, not 5"),
+        ("batch", 99, "99 completed batches"),
+    ]:
+        resumed = loader(IMAGES)
+        with pytest.raises(ValueError, match=message):
+            resumed.load_state_dict({**resumed.state_dict(), name: value})
+
+
+def test_a_compressed_archive_says_so(tmp_path):
+    with tarfile.open(tmp_path / "small.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("0.cls"))
+    with pytest.raises(pinlane.InvalidDataError, match=r"small.tar.gz: is compressed \(gzip\); unpack it"):
+        pinlane.TarDataset(tmp_path / "small.tar.gz", {"cls": ("u1", (1,))})

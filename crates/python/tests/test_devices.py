@@ -49,7 +49,7 @@ def test_streams_and_events(gpu):
     stream.synchronize()
     assert stream.is_idle()
     assert (pinlane.to_host(array, stream=other) == 1).all()
-    with pytest.raises(TypeError, match="streams of its own"):
+    with pytest.raises(TypeError, match="streams of its own only.*not int"):
         other.wait(7)
 
 
@@ -60,3 +60,31 @@ def test_errors_are_what_python_users_expect():
     assert issubclass(pinlane.InvalidInputError, ValueError)
     assert issubclass(pinlane.InvalidDataError, ValueError)
     assert issubclass(pinlane.NotSupportedError, NotImplementedError)
+
+
+def test_devices_of_streams_and_events_must_agree(gpu):
+    other = pinlane.device("sim:null")
+    for attempt, message in [
+        (lambda: other.stream().wait(gpu.stream().record()), "the event is on sim:h200, but the stream is on sim:null"),
+        (lambda: gpu.stream().record(pinlane.Event(other)), "the event is on sim:null, but the stream is on sim:h200"),
+        (lambda: pinlane.Event(gpu).elapsed_ms(pinlane.Event(other)), "but the end is on sim:null"),
+        (lambda: gpu.stream().wait(other.stream()), "the stream is on sim:null, not on sim:h200"),
+        (lambda: pinlane.to_device(np.ones(3), gpu, stream=other.stream()), "the stream is on sim:null, not on sim:h200"),
+    ]:
+        with pytest.raises(pinlane.InvalidInputError, match=message):
+            attempt()
+
+
+def test_a_simulated_stream_has_no_handle(gpu):
+    assert not hasattr(gpu.stream(), "handle")
+    for stream in ("x", -1):
+        with pytest.raises(TypeError, match=f"streams of its own only.*not {type(stream).__name__}"):
+            pinlane.to_device(np.ones(3), gpu, stream=stream)
+
+
+def test_numbers_that_no_device_has():
+    for number in (-1, 1 << 40):
+        with pytest.raises(pinlane.InvalidInputError, match=f"no device number {number}; they count from 0"):
+            pinlane.device(number)
+    with pytest.raises(TypeError, match="not bool"):
+        pinlane.device(True)

@@ -96,6 +96,24 @@ def test_transformers_is_itself_again_after_an_error():
     assert transformers.modeling_utils.safe_open is before
 
 
+@pytest.mark.parametrize("library", ["transformers", "diffusers"])
+def test_fast_loading_that_would_have_no_effect_is_refused(library, monkeypatch):
+    pytest.importorskip(library)
+    engine = getattr(pinlane, library)
+    with pytest.raises(pinlane.NoDeviceError, match="bogus"), engine.fast_loading("bogus"):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, library, None)
+        with pytest.raises(ImportError, match=library), engine.fast_loading("cpu"):
+            pass
+    for name in getattr(engine, "_MODULES", None) or [engine._MODULE]:
+        module = importlib.import_module(name)
+        for replaced in ("safe_open", "safetensors"):
+            monkeypatch.delattr(module, replaced, raising=False)
+    with pytest.raises(pinlane.NotSupportedError, match=f"{library} [0-9]"), engine.fast_loading("cpu"):
+        pass
+
+
 def test_a_lazy_file_is_loaded_at_once_and_hands_out_each_tensor_once(llama, monkeypatch):
     loads = []
 

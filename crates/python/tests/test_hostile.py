@@ -111,6 +111,8 @@ def test_buffers_of_all_kinds(gpu):
 def test_what_would_lose_something_is_refused(gpu):
     with pytest.raises(TypeError, match="masked"):
         pinlane.to_device(np.ma.masked_array([1, 2], [True, False]), gpu)
+    with pytest.raises(TypeError, match="masked"):
+        pinlane.pin_memory({"x": np.ma.masked_array([1, 2], [True, False])}, device=gpu)
     array = pinlane.to_device(np.ones(3), gpu)
     with pytest.raises(TypeError, match=r"array.numpy\(\)"):
         np.asarray(array)

@@ -87,6 +87,20 @@ def test_shapes_that_are_none_are_refused(saxpy, arrays, shape):
         saxpy(4, shape, 1000, 3.0, *arrays)
 
 
+def test_errors_of_a_launch_have_no_internal_names(saxpy, arrays):
+    with pytest.raises(ValueError, match="^cannot launch pinlane_saxpy_f32: .*4096"):
+        saxpy(1, 4096, 1000, 3.0, *arrays)
+    with pytest.raises(TypeError, match="kernel must be what Module.kernel returned, not int"):
+        pinlane.launch(5, 1, 1)
+
+
+def test_what_is_no_source(gpu):
+    with pytest.raises(TypeError, match="source must be a string of CUDA C, not int"):
+        pinlane.compile(5, device=gpu)
+    with pytest.raises(TypeError, match=r"options must be a list of strings, not \[5\]"):
+        pinlane.compile("", device=gpu, options=[5])
+
+
 def test_a_source_that_does_not_compile_has_the_compilers_log(compiler, gpu):
     with pytest.raises(pinlane.CompileError, match=r"(?s)source.cu\(2\).*undeclared"):
         pinlane.compile("__global__ void fill(unsigned* out) {\n  out[0] = undeclared;\n}", device=gpu)
@@ -104,7 +118,7 @@ def test_a_simulated_gpu_executes_no_cuda_code(compiler, gpu):
     assert module.device == gpu and ".entry _Z4fillPf" in module.ptx
     with pytest.raises(pinlane.NotSupportedError, match="kernel fill cannot run on sim:h200"):
         module.kernel("fill")
-    with pytest.raises(ValueError, match="no kernel `other`"):
+    with pytest.raises(ValueError, match="^there is no kernel `other` in the source"):
         module.kernel("other")
 
 

@@ -61,15 +61,18 @@ def test_the_limit_holds():
     before = pinlane.pinned_limit()
     try:
         pinlane.set_pinned_limit(pinlane.pinned_bytes() + (64 << 20))
-        with pytest.raises(pinlane.PinnedLimitError, match="budget") as caught:
+        with pytest.raises(pinlane.PinnedLimitError, match="budget.*raise the limit with pinlane.set_pinned_limit") as caught:
             pinlane.empty(pinlane.pinned_limit() + 1, "u1", device=gpu)
         assert isinstance(caught.value, MemoryError)
         for _ in range(10):  # each makes room for the next
             pinlane.empty(20 << 20, "u1", device=gpu)
     finally:
         pinlane.set_pinned_limit(before)
-    with pytest.raises(ValueError, match="at least one byte"):
-        pinlane.set_pinned_limit(0)
+    for limit in (0, -1, 1 << 70):
+        with pytest.raises(ValueError, match=f"at least one byte .*, not {limit}"):
+            pinlane.set_pinned_limit(limit)
+    with pytest.raises(TypeError, match="a whole number of bytes, not '1GiB'"):
+        pinlane.set_pinned_limit("1GiB")
 
 
 def test_pin_in_place(gpu):
@@ -105,6 +108,16 @@ def test_a_dropped_registration_ends(gpu):
     del pinned
     pinlane.synchronize(gpu)
     assert not pinlane.is_pinned(array, device=gpu)
+
+
+def test_memory_whose_registration_was_dropped_is_pinned_again(gpu):
+    array = np.arange(1 << 20)
+    for _ in range(20):
+        pinned = pinlane.pin(array, device=gpu)
+        del pinned  # ends later, on another thread
+    with pinlane.pin(array, device=gpu):
+        with pytest.raises(pinlane.InvalidInputError, match="pinned already"):
+            pinlane.pin(array[10:20], device=gpu)
 
 
 Pair = collections.namedtuple("Pair", "left right")

@@ -91,13 +91,33 @@ def test_import_opens_nothing_and_imports_little():
     print(out)
 
 
+def test_submodules_are_imported_when_they_are_used():
+    program = """
+        import sys, pinlane
+        names = {"diffusers", "sglang", "torch", "transformers", "vllm"}
+        assert names <= set(dir(pinlane)), dir(pinlane)
+        assert not any(f"pinlane.{name}" in sys.modules for name in names)
+        for name in names - {"torch"}:
+            assert getattr(pinlane, name) is sys.modules[f"pinlane.{name}"], name
+        assert "torch" not in sys.modules and "transformers" not in sys.modules
+        assert not hasattr(pinlane, "tensorflow")
+        try:
+            pinlane.torch.CudaPrefetcher
+        except ModuleNotFoundError as error:
+            assert error.name == "torch", error
+    """
+    run(program)
+
+
 FORK = """
-import os, sys
+import os, signal, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a process with threads forks
 def child(program):
     '''Runs a function in a forked child, which must end normally. Returns what it prints.'''
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
+        signal.alarm(20)  # one that hangs is killed
         os.dup2(write, 1)
         program()
         sys.stdout.flush()
@@ -150,6 +170,110 @@ def use():
             print("nothing was raised")
 assert child(use) == "True\\n" * 7, child(use)
 np.testing.assert_array_equal(array.numpy(), 1)  # the parent goes on
+"""
+    )
+
+
+REFUSED = """
+def refused(*attempts):
+    # Prints whether each of these calls is refused because of the fork.
+    for attempt in attempts:
+        try:
+            attempt()
+        except pinlane.Error as error:
+            print("forked child" in str(error))
+        else:
+            print("nothing was raised")
+"""
+
+
+def test_a_fork_during_an_iteration():
+    """The child has no worker threads: it gets an error in place of a batch, and exits without a word."""
+    run(
+        FORK
+        + REFUSED
+        + """
+loader = pinlane.DataLoader(np.ones((1000, 8)), 10, device="sim:h200", num_workers=2)
+batches = iter(loader)
+next(batches)
+def use():
+    refused(lambda: next(batches), lambda: list(batches), lambda: list(loader), loader.state_dict, loader.stats)
+assert child(lambda: None) == ""
+assert child(use) == "True\\n" * 5, child(use)
+assert len(list(batches)) == 99  # the parent goes on
+assert len(list(loader)) == 100
+"""
+    )
+
+
+def test_a_fork_during_a_load(tmp_path):
+    run(
+        FORK
+        + REFUSED
+        + f"""
+path = {str(tmp_path / "model.safetensors")!r}
+import safetensors.numpy
+safetensors.numpy.save_file({{str(number): np.ones(1 << 18, "f4") for number in range(20)}}, path)
+tensors = pinlane.iter_tensors(path, "sim:h200", device_bytes=2 << 20)
+next(tensors)
+assert child(lambda: None) == ""
+assert child(lambda: refused(lambda: next(tensors))) == "True\\n"
+assert len(list(tensors)) == 19
+"""
+    )
+
+
+def test_a_fork_while_another_thread_copies():
+    """The copy may hold locks of the device, which the child can never get."""
+    run(
+        FORK
+        + REFUSED
+        + """
+import threading
+gpu = pinlane.device("sim:h200")
+source, pinned, array = np.ones(1 << 20), pinlane.zeros(1000, "f8", device=gpu), pinlane.to_device(np.ones(1000), gpu)
+stream = gpu.stream()
+event = stream.record()
+live = [array.reshape(10, 100), pinlane.pin(np.ones(5000), device=gpu), pinlane.Timeline(gpu).__enter__()]
+started, stop = threading.Event(), threading.Event()
+def copy():
+    while not stop.is_set():
+        pinlane.to_device(source, gpu).numpy()
+        started.set()
+thread = threading.Thread(target=copy)
+def use():
+    refused(
+        lambda: pinlane.to_device(source, gpu),
+        lambda: pinlane.to_device(source, "sim:null"),
+        lambda: pinlane.to_device(pinned, out=array),
+        lambda: pinlane.upload_many([pinned], [array]),
+        array.numpy,
+        lambda: pinlane.empty(1000, device=gpu),
+        lambda: pinlane.is_pinned(pinned, device=gpu),
+        lambda: pinlane.pin(source, device=gpu),
+        gpu.stream,
+        gpu.synchronize,
+        gpu.stats,
+        gpu.trim,
+        gpu.memory_info,
+        stream.synchronize,
+        stream.is_idle,
+        stream.record,
+        lambda: stream.wait(event),
+        event.is_done,
+        event.synchronize,
+        live[1].unpin,
+        pinlane.Timeline,
+    )
+thread.start()
+started.wait()
+try:
+    for _ in range(20):
+        printed = child(use)
+        assert printed == "True\\n" * 21, printed
+finally:
+    stop.set()
+    thread.join()
 """
     )
 
@@ -257,12 +381,13 @@ class Never:
         if threading.current_thread() is not threading.main_thread(): ended.wait(60)
         return 1
 loader = pinlane.DataLoader(Never(), 2, device="sim:h200", num_workers=2)
+def interrupt(*_):
+    # First, because the end of the iteration waits for the samples that are being read.
+    ended.set()
+    raise KeyboardInterrupt
+signal.signal(signal.SIGINT, interrupt)
 def wait():
-    batches = iter(loader)
-    try:
-        next(batches)
-    finally:
-        ended.set()
+    next(iter(loader))
 """
 
 

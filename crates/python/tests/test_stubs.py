@@ -81,6 +81,9 @@ pinlane.compile("", options=["-G"]).kernel("a")(1, (2, 3), x, 1.0, stream=gpu.st
 for batch in pinlane.DataLoader({"x": np.ones(3)}, 2, framework="pt"):
     print(batch["x"])
 pinlane.synchronize()
+pinlane.torch.CudaPrefetcher([1, 2], gpu)
+with pinlane.transformers.fast_loading(gpu):
+    pass
 try:
     pinlane.pin(np.ones(3)).unpin()
 except pinlane.OutOfMemoryError as error:
@@ -90,7 +93,7 @@ except pinlane.OutOfMemoryError as error:
 
 def test_a_type_checker_knows_the_types(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "wrong.py").write_text("import pinlane\npinlane.device(1.5)\npinlane.empty()\n")
+    (tmp_path / "wrong.py").write_text("import pinlane\npinlane.device(1.5)\npinlane.empty()\npinlane.nothing\n")
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent)}
 
     def mypy(file):
@@ -100,4 +103,4 @@ def test_a_type_checker_knows_the_types(tmp_path):
     right = mypy("program.py")
     assert right.returncode == 0, right.stdout
     wrong = mypy("wrong.py")
-    assert wrong.stdout.count("error:") == 2, wrong.stdout
+    assert wrong.stdout.count("error:") == 3, wrong.stdout

@@ -47,6 +47,8 @@ def test_it_draws_itself_and_says_that_it_is_simulated(timeline, tmp_path):
         text = (tmp_path / name).read_text()
         assert text.lower().startswith(start.lower()) and "SIMULATED" in text
     json.loads((tmp_path / "a.json").read_text())
+    with pytest.raises(FileNotFoundError, match=r"^\[Errno 2\] No such file or directory: '/no/such/folder.svg'$"):
+        timeline.save("/no/such/folder.svg")
     with pytest.raises(ValueError, match="must end in"):
         timeline.save("a.png")
     with pytest.raises(FileNotFoundError):

@@ -420,3 +420,37 @@ def test_cupy_owns_its_arrays(path, on_simcuda):
                 np.testing.assert_array_equal(found.memory.numpy(), array)
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "message"),
+    [
+        (lambda f: pinlane.load_file(f, "sim:h200", out=[1]), TypeError, "out must be a dict of arrays by name, not list"),
+        (lambda f: pinlane.load_file(f, "sim:h200", select=5), TypeError, "select must be a name, .* not 5"),
+        (lambda f: pinlane.load_file(f, "sim:h200", select=[5]), TypeError, r"select must be a name, .* not \[5\]"),
+        (lambda f: pinlane.load_file("", "sim:h200"), FileNotFoundError, "No such file or directory: ''"),
+        (lambda f: pinlane.load_file(f, "gpu"), pinlane.NoDeviceError, 'unknown device "gpu": .*; or "cpu" for host memory'),
+        (lambda f: pinlane.load_file(f, "sim:h200", dtype="foo"), TypeError, "dtype must be .* not 'foo'"),
+        (lambda f: pinlane.iter_tensors(f, "sim:h200", device_bytes="x"), TypeError, "device_bytes must be a whole"),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path, attempt, error, message):
+    path = tmp_path / "model.safetensors"
+    safetensors.numpy.save_file({"w": np.ones(3, "f4")}, path)
+    with pytest.raises(error, match=message):
+        attempt(path)
+
+
+def test_names_of_the_host_and_of_bfloat16(tmp_path):
+    path = tmp_path / "model.safetensors"
+    safetensors.numpy.save_file({"w": np.ones(3, "f4")}, path)
+    loaded = pinlane.load_file(path, "cpu:0", framework="np", dtype="bf16")
+    assert loaded["w"].dtype == ml_dtypes.bfloat16
+
+
+def test_without_torch_the_error_names_another_framework(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "pinlane._torch", raising=False)
+    monkeypatch.delattr(pinlane, "_torch", raising=False)
+    with pytest.raises(ModuleNotFoundError, match='framework="np" gives arrays without it'):
+        pinlane.load_file(tmp_path / "model.safetensors", "cpu")

@@ -11,7 +11,8 @@ Arrays of NumPy and torch reach the GPU at nearly the link's speed:
 >>> bool((pinlane.to_host(on_gpu) == x).all())
 True
 
-Importing it opens no device and imports neither NumPy nor torch.
+Importing it opens no device and imports neither NumPy nor torch. ``pinlane.torch``, ``pinlane.transformers``,
+``pinlane.diffusers``, ``pinlane.vllm`` and ``pinlane.sglang`` are imported when they are used.
 """
 
 from ._native import (
@@ -62,11 +63,31 @@ def synchronize(device: "Device | str | int | None" = None) -> None:
 
 
 def stats(device: "Device | str | int | None" = None) -> "dict[str, int]":
-    """What the device holds, in bytes: ``pinned``, ``idle_pinned``, ``express``, ``registered``, ``device``."""
+    """Memory that the device holds, in bytes. See :meth:`Device.stats`."""
     return _device(device).stats()
 
 
 _device = device
+
+#: Modules that build on other libraries, imported when they are used.
+_SUBMODULES = frozenset({"diffusers", "sglang", "torch", "transformers", "vllm"})
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from . import diffusers, sglang, torch, transformers, vllm
+else:
+
+    def __getattr__(name):
+        if name not in _SUBMODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        return importlib.import_module(f".{name}", __name__)
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})
+
 
 __all__ = [
     "CompileError",

@@ -10,11 +10,12 @@ _PACKAGES = ("cu13", "cuda_nvrtc")
 def compile(source, *, device=None, options=()):
     """Compiles CUDA C for a device and loads it, with NVIDIA's compiler NVRTC.
 
-    ``options`` are those of NVRTC, such as ``"-DSIZE=32"`` or ``"--use_fast_math"``. A source that does not compile is
-    a :class:`CompileError` with the compiler's log. ``pip install nvidia-cuda-nvrtc`` brings the compiler, torch and
-    CuPy bring it along.
+    ``options`` are those of NVRTC, such as ``"-DSIZE=32"`` or ``"--use_fast_math"``. A source that does not compile
+    raises :class:`CompileError` with the compiler's log. The compiler comes with torch and CuPy, or by
+    ``pip install nvidia-cuda-nvrtc``.
 
-    A simulated GPU executes no CUDA code: there a source compiles, but only kernels that Pinlane has itself run.
+    A simulated GPU executes no CUDA code. Sources compile for it, but only kernels that are built into Pinlane, such as
+    this one, can be launched.
 
     >>> import numpy as np, pinlane
     >>> source = '''
@@ -29,7 +30,11 @@ def compile(source, *, device=None, options=()):
     >>> y.numpy()[:3]
     array([4., 4., 4.], dtype=float32)
     """
+    if not isinstance(source, str):
+        raise TypeError(f"source must be a string of CUDA C, not {type(source).__name__}")
     options = [options] if isinstance(options, str) else list(options)
+    if not all(isinstance(option, str) for option in options):
+        raise TypeError(f"options must be a list of strings, not {options!r}")
     try:
         return compile_source(source, device, options)
     except NotSupportedError:

@@ -18,7 +18,7 @@ class Normalize:
     channel_axis: int
     dtype: str
     def __init__(
-        self, mean: Iterable[float], std: Iterable[float], *, channel_axis: int = 0, dtype: str = "float32"
+        self, mean: Iterable[float], std: Iterable[float], *, channel_axis: int = 0, dtype: Any = "float32"
     ) -> None: ...
 
 class DataLoader:

@@ -63,6 +63,8 @@ def empty_like(array, *, device=None):
     >>> pinlane.empty_like(np.ones((4, 5)), device="sim:h200").shape
     (4, 5)
     """
+    if not hasattr(array, "shape") or not hasattr(array, "dtype"):
+        raise TypeError(f"array must be an array or a tensor, not {type(array).__name__}")
     return empty(tuple(array.shape), array.dtype, device=device)
 
 
@@ -93,6 +95,8 @@ def dtype_named(dtype):
 
     if type(dtype).__module__ == "torch":
         dtype = str(dtype).removeprefix("torch.")
+    if dtype == "bf16":
+        dtype = "bfloat16"
     if isinstance(dtype, str) and (dtype == "bfloat16" or dtype.startswith("float8_")):
         try:
             import ml_dtypes
@@ -109,6 +113,8 @@ def flat_bytes(array):
     """The memory of a contiguous array as bytes, whatever its elements."""
     import numpy as np
 
+    if array.dtype.hasobject:
+        raise TypeError("an array of Python objects cannot be pinned")
     if array.flags.f_contiguous:
         array = array.T
     if not array.flags.c_contiguous:
@@ -128,12 +134,13 @@ def byte_bounds(array):
 
 
 def _shape(shape):
-    if isinstance(shape, (str, bytes)):
-        raise TypeError(f"a shape must be a whole number or a tuple of them, not {shape!r}")
     try:
-        shape = tuple(map(operator.index, shape))
+        if hasattr(shape, "__index__"):
+            shape = (shape,)
+        lengths = tuple(map(operator.index, shape))
     except TypeError:
-        shape = (operator.index(shape),)
+        raise TypeError(f"a shape must be a whole number or a tuple of them, not {shape!r}") from None
+    shape = lengths
     if any(length < 0 for length in shape):
         raise ValueError(f"negative lengths are not allowed: {shape}")
     return shape

@@ -9,7 +9,8 @@ from ._numpy import empty
 def pin_memory(x, *, device=None):
     """A copy of ``x`` in pinned memory: an array, a tensor, or a nest of dicts, lists, tuples, named tuples and dataclasses.
 
-    What is neither stays as it is. Objects with a ``pin_memory`` method pin themselves.
+    Everything else stays as it is. Objects with a ``pin_memory`` method pin themselves. A masked array is refused: the
+    copy would lose its mask.
 
     >>> import numpy as np, pinlane
     >>> batch = pinlane.pin_memory({"x": np.ones(3), "name": "a"}, device="sim:h200")
@@ -101,6 +102,9 @@ def _pinned_copy(array, device):
     if torch is None or not isinstance(array, torch.Tensor):
         if array.dtype.hasobject:
             return array
+        masked = sys.modules.get("numpy.ma")
+        if masked is not None and isinstance(array, masked.MaskedArray):
+            raise TypeError("a masked array cannot be pinned; fill it first: array.filled(value)")
         copy = empty(array.shape, array.dtype, device=device)
         copy[...] = array
         return copy

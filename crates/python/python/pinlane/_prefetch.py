@@ -119,7 +119,8 @@ class Feed:
     def take(self):
         """The next batch on the device. Raises what the loader raised, and StopIteration at the end."""
         if os.getpid() != self._process:
-            raise RuntimeError("the process was forked during the iteration; begin a new one in the child")
+            message = "the process was forked during the iteration; a forked child cannot use its parent's device"
+            raise RuntimeError(message)
         item = self._ready.get()
         if self._stop_reason is not None:
             self._ready.put(item)

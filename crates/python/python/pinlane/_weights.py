@@ -1,24 +1,27 @@
 """Weights from safetensors files, straight to a device or to the host. torch, NumPy and CuPy are imported when needed."""
 
+import errno
 import math
 import operator
 import os
+from collections.abc import Iterable, Mapping
 
 from . import _numpy
 from ._native import TensorFiles, device as open_device, to_device
-from .errors import InvalidInputError
+from .errors import InvalidInputError, NoDeviceError
 
 
 def load_file(path, device="cuda", *, framework="pt", dtype=None, select=None, out=None):
     """The tensors of a file, a folder or an index file, as a dict by name.
 
-    On a GPU, tensors are torch's (``framework="pt"``) or CuPy's (``"cupy"``), in memory of their library; with ``"np"``
-    they are ``DeviceArray``. Simulated devices have ``DeviceArray`` always: other libraries cannot use their memory.
-    With ``device="cpu"`` they are torch tensors or NumPy arrays in host memory.
+    ``device`` is a GPU, a simulated one, or ``"cpu"``. On a GPU, tensors are torch's (``framework="pt"``) or CuPy's
+    (``"cupy"``), in memory of their library; with ``"np"`` they are ``DeviceArray``. On a simulated device they are
+    always ``DeviceArray``: other libraries cannot use its memory. With ``"cpu"`` they are torch tensors or NumPy arrays
+    in host memory.
 
     ``dtype`` converts floating-point tensors on the way to float16, bfloat16, float32 or float64. ``select`` is a name,
     a pattern such as ``"model.layers.0.*"``, a list of them, or a function that gets a name and says whether to load it.
-    ``out`` is a dict of existing arrays to fill: those tensors are loaded that it names.
+    ``out`` is a dict of existing arrays to fill, by name; only tensors that it names are loaded.
 
     Missing files raise FileNotFoundError, corrupt ones InvalidDataError with the names of file and tensor.
 
@@ -39,6 +42,8 @@ def load_files(paths, device="cuda", *, framework="pt", dtype=None, select=None,
     files = _open(paths)
     if out is None:
         return place.load(files, _selected(files, select), dtype=dtype)
+    if not isinstance(out, Mapping):
+        raise TypeError(f"out must be a dict of arrays by name, not {type(out).__name__}")
     names = list(out) if select is None else _selected(files, select)
     missing = [name for name in names if name not in out]
     if missing:
@@ -59,16 +64,19 @@ def iter_tensors(paths, device="cuda", *, framework="pt", dtype=None, select=Non
     ...     print(name, tensor.shape)
     up (2, 3)
     """
-    device_bytes = operator.index(device_bytes)
+    try:
+        device_bytes = operator.index(device_bytes)
+    except TypeError:
+        raise TypeError(f"device_bytes must be a whole number, not {device_bytes!r}") from None
     if device_bytes <= 0:
-        raise ValueError("device_bytes must be at least 1")
+        raise ValueError(f"device_bytes must be at least 1, not {device_bytes}")
     place = _place(framework, device)
     files = _open([paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths)
     return place.iterate(files, _selected(files, select), dtype, device_bytes)
 
 
 class safe_open:
-    """A file, a folder or an index file, whose tensors are read one by one: what ``safetensors.safe_open`` is.
+    """A file, a folder or an index file, whose tensors are read one by one, as with ``safetensors.safe_open``.
 
     ``framework`` and ``device`` are those of ``load_file``. ``backend`` is ``"mmap"`` or ``"pread"`` as in
     safetensors, and has no effect.
@@ -283,20 +291,29 @@ def _place(framework, device):
     library = _FRAMEWORKS.get(framework)
     if library is None:
         raise ValueError(f'framework must be "pt", "np" or "cupy", not {framework!r}')
-    if str(device) == "cpu":
+    if is_host(device):
         if library == "cupy":
             raise ValueError('CuPy has no arrays in host memory; use framework="np"')
         return _Host(_host_arrays(library))
-    device = open_device(device)
+    try:
+        device = open_device(device)
+    except NoDeviceError as error:
+        if "unknown device" not in str(error):
+            raise
+        raise NoDeviceError(f'{error}; or "cpu" for host memory') from None
     if device.simulated or library == "np":
         return _OnDevice(device)
     if library == "pt":
-        from . import _torch
-
+        _torch = _torch_module()
         return _OnDevice(device, _torch.device_memory, _torch.host_arrays)
     from . import _cupy
 
     return _OnDevice(device, _cupy.device_memory)
+
+
+def is_host(device):
+    """Whether this names the host's memory, as torch spells it."""
+    return str(device) in ("cpu", "cpu:0")
 
 
 _FRAMEWORKS = {"pt": "pt", "torch": "pt", "pytorch": "pt", "np": "np", "numpy": "np", "cupy": "cupy"}
@@ -305,15 +322,27 @@ _FRAMEWORKS = {"pt": "pt", "torch": "pt", "pytorch": "pt", "np": "np", "numpy": 
 def _host_arrays(library):
     if library == "np":
         return _numpy.host_arrays
-    from . import _torch
+    return _torch_module().host_arrays
 
-    return _torch.host_arrays
+
+def _torch_module():
+    try:
+        from . import _torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        message = 'framework="pt" needs torch, which is not installed; framework="np" gives arrays without it'
+        raise ModuleNotFoundError(message, name="torch") from None
+    return _torch
 
 
 def _open(paths):
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise TypeError("paths must be a list of paths; load_file takes one path")
-    return TensorFiles([os.fsdecode(path) for path in paths])
+    paths = [os.fsdecode(path) for path in paths]
+    if "" in paths:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "")
+    return TensorFiles(paths)
 
 
 def _selected(files, select):
@@ -322,4 +351,8 @@ def _selected(files, select):
         return files.names()
     if callable(select):
         return [name for name in files.names() if select(name)]
-    return files.select([select] if isinstance(select, str) else list(select))
+    names = [select] if isinstance(select, str) else select
+    names = list(names) if isinstance(names, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"select must be a name, a pattern, a list of them or a function, not {select!r}")
+    return files.select(names)

@@ -36,6 +36,8 @@ def iter_tensors(
     device_bytes: int = 2147483648,
 ) -> Iterator[tuple[str, Any]]: ...
 
+def is_host(device: object) -> bool: ...
+
 class safe_open:
     def __init__(
         self, filename: _Path, framework: str = "pt", device: _DeviceLike = "cpu", *, backend: str | None = None

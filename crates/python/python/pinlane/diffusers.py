@@ -10,7 +10,9 @@ Written for diffusers 0.42, which reads a model's files by ``safetensors.torch.l
 import contextlib
 import importlib
 
-from ._weights import load_file
+from ._native import device as open_device
+from ._weights import is_host, load_file
+from .errors import NotSupportedError
 
 __all__ = ["fast_loading"]
 
@@ -23,9 +25,19 @@ def fast_loading(device="cuda"):
 
     Diffusers asks for tensors in host memory and moves them later; here they are on the device already. Other files,
     such as those of LoRAs, are read as ever.
+
+    Raises ImportError without diffusers, and NotSupportedError if its version reads files in another way.
     """
-    module = importlib.import_module(_MODULE)
-    original = module.safetensors
+    import diffusers  # the library, not this module
+
+    if not is_host(device):
+        device = open_device(device)
+    try:
+        module = importlib.import_module(_MODULE)
+        original = module.safetensors
+    except (ImportError, AttributeError):
+        message = f"diffusers {diffusers.__version__} does not read files by safetensors in {_MODULE}"
+        raise NotSupportedError(message) from None
     module.safetensors = _Safetensors(original, device)
     try:
         yield
@@ -53,4 +65,4 @@ class _Safetensors(_Replaced):
         self._device = device
 
     def _target(self, wanted):
-        return self._device if str(wanted) == "cpu" else wanted
+        return self._device if is_host(wanted) else wanted

@@ -2,7 +2,10 @@
 
 
 class Error(RuntimeError):
-    """Base of all errors of Pinlane. File errors are plain OSErrors."""
+    """Base of the errors that Pinlane defines.
+
+    Arguments of a wrong type or value also raise plain TypeErrors and ValueErrors, and files plain OSErrors.
+    """
 
 
 class NoDeviceError(Error):
@@ -14,7 +17,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class PinnedLimitError(Error, MemoryError):
-    """More pinned memory than the limit allows. See set_pinned_limit."""
+    """More pinned memory than the limit allows. ``set_pinned_limit`` changes it."""
 
 
 class DeviceLostError(Error):

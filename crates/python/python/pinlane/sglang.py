@@ -22,7 +22,7 @@ _TARGET = "sglang.srt.configs.load_config.LoadConfig._verify_load_format"
 
 
 def register():
-    """Adds the load format ``pinlane`` to SGLang. Again: nothing."""
+    """Adds the load format ``pinlane`` to SGLang, once."""
     from sglang.srt import server_args
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 

@@ -23,7 +23,9 @@ import json
 import os
 import threading
 
-from ._weights import load_file, safe_open
+from ._native import device as open_device
+from ._weights import is_host, load_file, safe_open
+from .errors import NotSupportedError
 
 __all__ = ["fast_loading", "lazy_state_dict"]
 
@@ -56,7 +58,13 @@ def fast_loading(device="cuda"):
 
     Transformers opens them for the CPU and then copies to the device that ``device_map`` names; here they are there
     already. On the CPU, or a simulated device for a try, tensors come from host memory.
+
+    Raises ImportError without transformers, and NotSupportedError if its version opens files in another way.
     """
+    import transformers  # the library, not this module
+
+    if not is_host(device):
+        device = open_device(device)
 
     def open_file(filename, framework="pt", **_):
         if framework not in ("pt", "torch", "pytorch"):
@@ -73,6 +81,11 @@ def fast_loading(device="cuda"):
             if hasattr(module, "safe_open"):
                 replaced.append((module, module.safe_open))
                 module.safe_open = open_file
+        if not replaced:
+            raise NotSupportedError(
+                f"transformers {transformers.__version__} does not open files by safe_open in any of "
+                f"{', '.join(_MODULES)}; use lazy_state_dict"
+            )
         yield
     finally:
         for module, original in replaced:
@@ -90,7 +103,7 @@ class LazyFile:
         self._filename = os.fspath(filename)
         self._device = device
         # One by one in host memory: there is no gain, and the threads of transformers read side by side.
-        self._reads_all = str(device) != "cpu"
+        self._reads_all = not is_host(device)
         self._opened = safe_open(self._filename, "pt", device)
         self._loaded = None
         self._lock = threading.Lock()

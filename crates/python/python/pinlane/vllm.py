@@ -20,7 +20,7 @@ DEVICE_BYTES = 2 << 30
 
 
 def register():
-    """Adds the load format ``pinlane`` to vLLM. Again: nothing."""
+    """Adds the load format ``pinlane`` to vLLM, once."""
     from vllm.model_executor import model_loader
 
     known = getattr(model_loader, "_LOAD_FORMAT_TO_MODEL_LOADER", {})

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, shape_text};
 
 /// Shape and element type of a tensor as an array.
 #[derive(Clone)]
@@ -89,8 +89,9 @@ impl ArrayType {
     pub(super) fn check(&self, shape: &[usize], dtype: Dtype) -> Result<(), String> {
         if shape != self.shape {
             return Err(format!(
-                "out has the shape {shape:?}, the tensor {:?}",
-                self.shape
+                "out has the shape {}, the tensor {}",
+                shape_text(shape),
+                shape_text(&self.shape)
             ));
         }
         match self.elements {

@@ -22,6 +22,7 @@ use crate::device::Device;
 use crate::device_array::DeviceArray;
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::fork::{self, LeakedInChild};
 use crate::interruptible_wait::BETWEEN_CHECKS;
 
 /// The most bytes of small arrays that are handed to Python at once, or asked of it at once.
@@ -58,7 +59,7 @@ enum Landed {
 #[pyclass(frozen, module = "pinlane")]
 pub(crate) struct DeviceLoad {
     /// Locked only while detached from the interpreter, which the allocator attaches to.
-    running: Mutex<Option<Running>>,
+    running: Mutex<LeakedInChild<Option<Running>>>,
     device: Device,
     types: Vec<ArrayType>,
     names: Vec<String>,
@@ -147,7 +148,7 @@ impl LoadRequest {
         let running = started.map_err(|error| raise(&raised, error))?;
         let tensors = self.weights.tensors().iter();
         Ok(DeviceLoad {
-            running: Mutex::new(Some(running)),
+            running: Mutex::new(Some(running).into()),
             device: self.device,
             types: self.types,
             names: tensors.map(|tensor| tensor.name().to_owned()).collect(),
@@ -160,6 +161,7 @@ impl LoadRequest {
 impl DeviceLoad {
     /// What has landed, after at most one wait; `None` at the end.
     fn landed(&self, py: Python<'_>, rule: TakeRule) -> PyResult<Option<Landed>> {
+        fork::refuse_child()?;
         let landed = py.detach(|| {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             let landed = match running.as_mut() {
@@ -172,7 +174,7 @@ impl DeviceLoad {
                 }
             };
             if !matches!(landed, Ok(Some(_))) {
-                *running = None;
+                **running = None;
             }
             landed
         });
@@ -244,6 +246,9 @@ impl DeviceLoad {
 
     /// Cancels the load, and frees what it still has.
     fn close(&self, py: Python<'_>) {
+        if fork::is_child() {
+            return; // its threads are the parent's
+        }
         py.detach(|| {
             let running = self.running.lock();
             drop(running.unwrap_or_else(PoisonError::into_inner).take());

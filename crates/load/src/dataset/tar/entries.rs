@@ -91,6 +91,12 @@ impl<'a> TarEntries<'a> {
         if at == self.len_bytes {
             return Ok(None);
         }
+        if at == 0
+            && self.len_bytes < BLOCK_BYTES
+            && let Some(how) = compression(&self.bytes(0, self.len_bytes)?)
+        {
+            return Err(TarError::Compressed { how }.into());
+        }
         let block = self.block(at)?;
         let header = TarHeader::parse(block, at).map_err(|fault| match compression(block) {
             Some(how) if at == 0 => TarError::Compressed { how },

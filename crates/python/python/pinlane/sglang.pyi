@@ -1,0 +1,3 @@
+__all__ = ["register"]
+
+def register() -> None: ...
