@@ -442,3 +442,11 @@ gpu.synchronize(); gpu.trim()
 assert gpu.stats()["device"] == 0, gpu.stats()
 """
     )
+
+
+def test_the_command_runs_other_programs():
+    """The package carries the library that is preloaded into them, and the simulated libcuda."""
+    command = [sys.executable, "-m", "pinlane", "--device", "sim:h200", "boost", "--", "sh", "-c", "echo ran; exit 7"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (7, "ran\n"), done.stderr
+    assert "no copies were seen" in done.stderr
