@@ -82,7 +82,7 @@ fn every_call_is_recorded() {
             && uploads.totals.ns > 0
             && uploads.totals.longest_ns <= uploads.totals.ns
     );
-    let Frame::Native(caller) = &uploads.frames[0] else {
+    let Frame::Native { name: caller, .. } = &uploads.frames[0] else {
         panic!("{:?}", uploads.frames);
     };
     assert!(
@@ -249,7 +249,7 @@ fn check_python_lines(python: &Path) {
                 line,
                 function,
             } => Some((file, *line, function.as_str())),
-            Frame::Native(_) => None,
+            Frame::Native { .. } => None,
         });
         let names: Vec<_> = names.collect();
         assert_eq!(

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 
-use programs::compiled;
+use programs::{compiled, compiled_with};
 use scratch::Scratch;
 use serde_json::Value;
 use support::{pinlane, stderr, stdout};
@@ -32,6 +32,29 @@ fn run(scratch: &Scratch, args: &[&str]) -> Output {
 /// The report as JSON, of a program that has no output of its own.
 fn json(output: &Output) -> Value {
     serde_json::from_str(stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn programs_with_debug_information_have_lines() {
+    let scratch = Scratch::new();
+    for code in ["-pie", "-no-pie"] {
+        let program = compiled_with(&scratch, "findings", &["-g", "-fPIE", code, "-ldl"]);
+        let output = run(
+            &scratch,
+            &["--json", "trace", "--", &program, "pageable_async"],
+        );
+        let report = json(&output);
+        let place = report["findings"][0]["places"][0].as_str();
+        let place = place.unwrap_or_else(|| panic!("{:#}", report["findings"]));
+        let source = include_str!("../../boost/tests/programs/findings.c");
+        let (file, rest) = place.split_once(".c:").expect("a line");
+        let (line, function) = rest.split_once(" in ").expect("a function");
+        assert!(file.ends_with("findings"), "{place}");
+        assert_eq!(function, "pageable_async");
+        let line: usize = line.parse().expect("a number");
+        let line = source.lines().nth(line - 1).expect("a line of the source");
+        assert!(line.contains("cuMemcpyHtoDAsync_v2("), "{line}");
+    }
 }
 
 #[test]

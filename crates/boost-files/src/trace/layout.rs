@@ -3,7 +3,7 @@
 use super::event::EVENT_WORDS;
 
 /// Stands in [`Header::Format`] of a file with this layout.
-pub(super) const FORMAT: u64 = 0x7069_6e74_7261_0001;
+pub(super) const FORMAT: u64 = 0x7069_6e74_7261_0002;
 
 /// Events that are stored one by one. All are counted.
 pub const MAX_EVENTS: usize = 200_000;

@@ -167,7 +167,11 @@ fn frame(line: &str) -> Option<Frame> {
             function: parts.next()?.to_owned(),
             file: parts.next()?.to_owned(),
         }),
-        "N" => Some(Frame::Native(parts.next()?.to_owned())),
+        "N" => Some(Frame::Native {
+            offset: parts.next()?.parse().ok()?,
+            name: parts.next()?.to_owned(),
+            module: parts.next()?.to_owned(),
+        }),
         _ => None,
     }
 }
@@ -203,7 +207,11 @@ mod tests {
                 line: 12,
                 function: "main".into(),
             },
-            Frame::Native("libx.so!f+0x10".into()),
+            Frame::Native {
+                name: "libx.so!f+0x10".into(),
+                module: "/lib/libx.so".into(),
+                offset: 0x1234,
+            },
         ]
     }
 
@@ -342,7 +350,7 @@ mod tests {
             is_async: false,
         };
         // Long names: the area for text is full before the table is.
-        let long = [Frame::Native("x".repeat(1000))];
+        let long = [Frame::named("x".repeat(1000))];
         let indices: Vec<u32> = (0..MAX_SITES + 3)
             .map(|_| trace.add_site(key, &long))
             .collect();

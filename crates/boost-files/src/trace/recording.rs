@@ -30,8 +30,27 @@ pub enum Frame {
         /// Its name.
         function: String,
     },
-    /// Of native code: module, symbol and offset.
-    Native(String),
+    /// Of native code.
+    Native {
+        /// Module, symbol and offset: `libx.so!f+0x10`.
+        name: String,
+        /// The path of the module; empty if it is not known.
+        module: String,
+        /// The call's place in the module.
+        offset: u64,
+    },
+}
+
+impl Frame {
+    /// A native function of which only a name is known.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self::Native {
+            name: name.into(),
+            module: String::new(),
+            offset: 0,
+        }
+    }
 }
 
 /// The calls of one place in the program that do the same.

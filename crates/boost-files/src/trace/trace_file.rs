@@ -108,7 +108,7 @@ impl TraceFile {
             memory: HostMemory::Unknown,
             is_async: false,
         };
-        let _ = trace.add_site(other, &[Frame::Native("other places".into())]);
+        let _ = trace.add_site(other, &[Frame::named("other places")]);
         trace.word(Header::Format).store(FORMAT, Ordering::Release);
         Ok(trace)
     }
@@ -229,6 +229,10 @@ fn line(frame: &Frame) -> String {
             line,
             function,
         } => format!("P\t{line}\t{}\t{}", clean(function), clean(file)),
-        Frame::Native(name) => format!("N\t{}", clean(name)),
+        Frame::Native {
+            name,
+            module,
+            offset,
+        } => format!("N\t{offset}\t{}\t{}", clean(name), clean(module)),
     }
 }

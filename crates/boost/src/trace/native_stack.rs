@@ -81,14 +81,12 @@ impl NativeStack {
     pub(super) fn frames() -> Vec<Frame> {
         let stack = walk_stack(DEPTH);
         let addresses = stack.addresses[..stack.length].iter();
-        addresses
-            .map(|address| Frame::Native(name(*address)))
-            .collect()
+        addresses.map(|address| frame(*address)).collect()
     }
 }
 
-/// Module, symbol and offset: `libx.so!f+0x10`, or `program+0x1234` without a symbol.
-fn name(address: usize) -> String {
+/// The function of a return address: `libx.so!f+0x10`, or `program+0x1234` without a symbol.
+fn frame(address: usize) -> Frame {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // A return address may be the first byte of the next function.
     let inside: *const c_void = std::ptr::without_provenance(address - 1);
@@ -97,7 +95,7 @@ fn name(address: usize) -> String {
     // SAFETY: zeroes are valid.
     let info = unsafe { info.assume_init() };
     if !found || info.dli_fname.is_null() {
-        return format!("{address:#x}");
+        return Frame::named(format!("{address:#x}"));
     }
     let text = |text| {
         // SAFETY: the loader's, which ends with a zero.
@@ -105,12 +103,19 @@ fn name(address: usize) -> String {
     };
     let path = text(info.dli_fname);
     let module = path.rsplit('/').next().unwrap_or_default();
-    match info.dli_sname.is_null() {
+    let name = match info.dli_sname.is_null() {
         true => format!("{module}+{:#x}", address - info.dli_fbase.addr()),
         false => format!(
             "{module}!{}+{:#x}",
             text(info.dli_sname),
             address - info.dli_saddr.addr()
         ),
+    };
+    Frame::Native {
+        name,
+        // The tool runs in another folder, perhaps.
+        module: std::path::absolute(&*path)
+            .map_or_else(|_| path.to_string(), |path| path.display().to_string()),
+        offset: (inside.addr() - info.dli_fbase.addr()) as u64,
     }
 }

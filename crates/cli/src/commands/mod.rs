@@ -138,7 +138,7 @@ Examples:
     /// Run an unmodified program and report its copies: what they cost, what they could cost, what is wrong
     ///
     /// Sees every copy, wait and piece of pinned memory of every program that uses the CUDA driver, with the line of
-    /// Python (3.11 to 3.13) or the native function that asked for it.
+    /// Python (3.11 to 3.13) or of native source that asked for it.
     #[command(after_help = "\
 Prints its report on standard error, with --json on standard output; otherwise standard output is the
 program's. Exits as the program does: with its exit status or by its signal; 127 if it does not exist, 126

@@ -11,6 +11,7 @@ mod costs;
 mod findings;
 mod place;
 mod sites;
+mod source_lines;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<E
         program.set(variables::CHILDREN, "0");
     }
     let run = program.run()?;
-    let recordings = read_traces(&folder)?;
+    // Without files the program's exit status is left.
+    let mut recordings = read_traces(&folder).unwrap_or_default();
     if recordings.is_empty() {
         if let Some(reason) = &run.not_seen {
             output::complain(&format!("trace: no calls were seen: {reason}"));
@@ -78,6 +80,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<E
         }
         return Ok(run.status);
     }
+    source_lines::resolve(&mut recordings);
     // The program has run: whatever fails now must not hide how it ended.
     match report(args, context, &recordings) {
         Err(error) if !output::is_broken_pipe(&error) => {

@@ -17,11 +17,17 @@ const LIBRARIES: [&str; 4] = [
 pub(super) fn place(frames: &[Frame]) -> String {
     let is_own = |frame: &&Frame| match frame {
         Frame::Python { file, .. } => !LIBRARIES.iter().any(|part| file.contains(part)),
-        Frame::Native(_) => false,
+        Frame::Native { .. } => false,
     };
     let is_python = |frame: &&Frame| matches!(frame, Frame::Python { .. });
-    let is_between = |name: &str| BETWEEN.iter().any(|module| name.starts_with(module));
-    let is_program = |frame: &&Frame| matches!(frame, Frame::Native(name) if !is_between(name));
+    let is_program = |frame: &&Frame| match frame {
+        Frame::Python { .. } => false,
+        Frame::Native { name, module, .. } => {
+            let file = module.rsplit('/').next().filter(|file| !file.is_empty());
+            let file = file.unwrap_or(name);
+            !BETWEEN.iter().any(|between| file.starts_with(between))
+        }
+    };
     let find = |wanted: &dyn Fn(&&Frame) -> bool| frames.iter().find(|frame| wanted(frame));
     let best = find(&is_own)
         .or_else(|| find(&is_python))
@@ -30,7 +36,7 @@ pub(super) fn place(frames: &[Frame]) -> String {
     best.map_or("unknown".to_owned(), text)
 }
 
-/// A frame as users write it: `train.py:12 in main`, `program!copy_all+0x20`.
+/// A frame as users write it: `train.py:12 in main`, `copy.c:30 in copy_all`, or `program!copy_all+0x20`.
 pub(super) fn text(frame: &Frame) -> String {
     match frame {
         Frame::Python {
@@ -38,7 +44,7 @@ pub(super) fn text(frame: &Frame) -> String {
             line,
             function,
         } => format!("{file}:{line} in {function}"),
-        Frame::Native(name) => name.clone(),
+        Frame::Native { name, .. } => name.clone(),
     }
 }
 
@@ -57,7 +63,7 @@ mod tests {
     #[test]
     fn the_users_own_line_is_shown() {
         let library = python("/venv/lib/python3.11/site-packages/torch/cuda.py");
-        let native = Frame::Native("libffi.so.8!ffi_call+0x1".into());
+        let native = Frame::named("libffi.so.8!ffi_call+0x1");
         let frames = [library.clone(), python("train.py"), native.clone()];
         assert_eq!(place(&frames), "train.py:3 in f");
         assert_eq!(
@@ -68,8 +74,7 @@ mod tests {
 
     #[test]
     fn native_code_is_that_of_the_program() {
-        let frames =
-            ["libcudart.so.12+0x1", "program!main+0x10"].map(|name| Frame::Native(name.into()));
+        let frames = ["libcudart.so.12+0x1", "program!main+0x10"].map(Frame::named);
         assert_eq!(place(&frames), "program!main+0x10");
         assert_eq!(place(&frames[..1]), "libcudart.so.12+0x1");
         assert_eq!(place(&[]), "unknown");

@@ -93,7 +93,7 @@ impl Sample {
             };
             let index = sites.iter().position(same).unwrap_or_else(|| {
                 sites.push(Site {
-                    frames: vec![Frame::Native(format!("program!f{}", sites.len()))],
+                    frames: vec![Frame::named(format!("program!f{}", sites.len()))],
                     operation: call.operation,
                     route: call.route,
                     memory: call.memory,
