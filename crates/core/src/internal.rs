@@ -1,12 +1,12 @@
 //! Shared by Pinlane's own crates. Not part of the public API: it changes without notice.
 
+pub use crate::clock_aware_threads::{HostThread, HostThreads, Receiver, Sender};
 pub use crate::helper_threads::cpus;
 pub use crate::memory::{Touch, check_align, local_world_size, page_bytes};
 pub use crate::normalize::Kernels as NormalizeKernels;
 pub use crate::parse_number::{NumberError, parse_size, parse_whole};
 pub use crate::sync::lock;
 pub use crate::transfer_protocol::{Claim, SharedSlot, SlotMemory, Stride};
-pub use crate::virtual_clock_threads::{HostThread, HostThreads, Receiver, Sender};
 
 use std::ops::RangeInclusive;
 use std::ptr::NonNull;

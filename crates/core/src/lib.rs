@@ -42,6 +42,7 @@
 #![warn(missing_debug_implementations)]
 
 mod builtin_kernels;
+mod clock_aware_threads;
 mod completion_future;
 mod completion_notifier;
 mod device;
@@ -75,7 +76,6 @@ mod sync;
 mod transfer;
 mod transfer_protocol;
 mod unwind;
-mod virtual_clock_threads;
 mod wake_threads;
 
 /// Keeps other crates from implementing traits that only make sense here.

@@ -23,8 +23,8 @@ mod driver;
 mod error;
 mod flags;
 mod handle;
+mod hooked_driver;
 mod info;
-mod intercept;
 mod launch;
 mod thread_clocks;
 
@@ -35,8 +35,8 @@ pub use flags::{EventFlags, HostFlags, RegisterFlags, StreamFlags};
 pub use handle::{
     DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle, StreamKind,
 };
+pub use hooked_driver::{Call, Hook, Intercepted, StreamWork};
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
-pub use intercept::{Call, Hook, Intercepted, StreamWork};
 pub use launch::{KernelArg, LaunchShape, ParamKind};
 #[doc(hidden)]
 pub use thread_clocks::ThreadClocks;

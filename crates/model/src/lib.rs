@@ -26,7 +26,7 @@
 
 #![forbid(unsafe_code)]
 
-mod cost;
+mod cost_curve;
 pub mod engine_rules;
 mod median;
 pub mod pipeline;
@@ -35,7 +35,7 @@ mod profile;
 mod random;
 pub mod schedule;
 
-pub use cost::{CostCurve, LinearCost};
+pub use cost_curve::{CostCurve, LinearCost};
 pub use median::median;
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{clamp, ns_at_rate};
+use crate::cost_curve::{clamp, ns_at_rate};
 use crate::{CostCurve, LinearCost};
 
 /// Name and text of each built-in profile, slowest link first, the free one last.

@@ -13,13 +13,13 @@ use std::time::Duration;
 use pinlane_driver::DevicePtr;
 
 use super::staging_kernels::StagingKernels;
+use crate::clock_aware_threads::wait_elsewhere;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, MakeRoom, PinnedPool, PinnedSource, PoolBuf};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
 use crate::transfer_protocol::{DeferredFree, Fence, Settled};
 use crate::unwind::on_unwind;
-use crate::virtual_clock_threads::wait_elsewhere;
 use crate::{Result, Stream};
 
 /// Fence queries before the driver is asked to wait: about a millisecond.

@@ -15,6 +15,7 @@
 
 mod buffer_sizes;
 mod config;
+mod device_tensors;
 mod given_device_memory;
 mod host_read;
 mod job;
@@ -26,7 +27,6 @@ mod read_scheduler;
 mod running_load;
 mod source_file;
 mod stats;
-mod tensors;
 mod worker;
 
 use std::collections::HashSet;
@@ -35,11 +35,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
+pub use device_tensors::{Tensor, Tensors};
 pub use given_device_memory::{DeviceTarget, FilledTensor, TargetRequest};
 pub use load_into_given_memory::TargetStream;
 pub use loaded_tensor_iterator::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
-pub use tensors::{Tensor, Tensors};
 
 use crate::dtype::element_bytes;
 use crate::{Catalog, LoadError, LoadErrorKind, Selection, TensorInfo};

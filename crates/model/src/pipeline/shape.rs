@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Job, Memory, PlanError};
-use crate::cost::clamp;
+use crate::cost_curve::clamp;
 
 /// The order in which the stages of chunks are submitted, and on which streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::predict::Sample;
 use super::search::{Candidate, Search};
 use super::with_memory;
-use crate::cost::clamp;
+use crate::cost_curve::clamp;
 use crate::engine_rules::EngineKind;
 use crate::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{HostState, Schedule, Work};

@@ -1,6 +1,6 @@
 //! What no schedule of a shape can beat.
 
-use crate::cost::clamp;
+use crate::cost_curve::clamp;
 use crate::pipeline::{Chunks, Job, Memory, PlanError, Shape};
 use crate::{Direction, HostKind, Profile};
 

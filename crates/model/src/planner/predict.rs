@@ -1,7 +1,7 @@
 //! The duration of a job in a shape.
 
 use crate::Profile;
-use crate::cost::clamp;
+use crate::cost_curve::clamp;
 use crate::pipeline::{Job, PlanError, Shape};
 use crate::schedule::{HostSpan, NoSpans, Scheduler, Span, SpanSink};
 
