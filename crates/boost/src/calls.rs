@@ -294,6 +294,30 @@ wrapped_calls! {
         trace::count_launch(plain);
     cuLaunchKernelEx_ptsz(config: *const c_void, kernel: *mut c_void, parameters: *mut c_void, extra: *mut c_void), plain =>
         trace::count_launch(plain);
+    cuMemsetD8Async(target: u64, value: u8, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuMemsetD16Async(target: u64, value: u16, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuMemsetD32Async(target: u64, value: u32, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuLaunchCooperativeKernel(
+        kernel: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32, shared: u32,
+        stream: *mut c_void, parameters: *mut c_void
+    ), plain => trace::count_launch(plain);
+    cuLaunchHostFunc(stream: *mut c_void, function: *mut c_void, data: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuMemsetD8Async_ptsz(target: u64, value: u8, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuMemsetD16Async_ptsz(target: u64, value: u16, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuMemsetD32Async_ptsz(target: u64, value: u32, count: usize, stream: *mut c_void), plain =>
+        trace::count_launch(plain);
+    cuLaunchCooperativeKernel_ptsz(
+        kernel: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32, shared: u32,
+        stream: *mut c_void, parameters: *mut c_void
+    ), plain => trace::count_launch(plain);
+    cuLaunchHostFunc_ptsz(stream: *mut c_void, function: *mut c_void, data: *mut c_void), plain =>
+        trace::count_launch(plain);
     cuGraphLaunch(graph: *mut c_void, stream: *mut c_void), plain => trace::count_launch(plain);
     cuGraphLaunch_ptsz(graph: *mut c_void, stream: *mut c_void), plain => trace::count_launch(plain);
 }

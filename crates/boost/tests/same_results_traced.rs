@@ -79,3 +79,14 @@ fn copies_of_many_threads() {
         assert!(threads.collect::<BTreeSet<_>>().len() >= 8);
     }
 }
+
+#[test]
+fn calls_at_which_a_recorder_could_do_harm() {
+    for case in ["batch", "dlerror"] {
+        same_with_and_without("traced_edges", FindBy::Dlsym, &[case], "0");
+    }
+    // At various moments of the first call.
+    for spins in (0..40_000).step_by(4_000) {
+        same_with_and_without("traced_edges", FindBy::Dlsym, &[&spins.to_string()], "0");
+    }
+}

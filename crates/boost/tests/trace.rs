@@ -214,6 +214,15 @@ fn python_calls_have_their_line() {
         eprintln!("skipped: no Python 3.11 to 3.13; set PINLANE_TEST_PYTHON");
     }
     known.iter().for_each(|python| check_python_lines(python));
+    known.iter().for_each(|python| check_descriptors(python));
+}
+
+/// Files of the program are its own, whatever descriptors it has closed.
+fn check_descriptors(python: &Path) {
+    let stage = Stage::new().unwrap();
+    let script = programs().join("closed_descriptors.py");
+    let (status, _) = trace(&stage, python, &[script.to_str().unwrap()]);
+    assert!(status.success());
 }
 
 fn check_python_lines(python: &Path) {

@@ -74,7 +74,8 @@ fn stats_say_what_was_gained() {
     );
 
     let output = run(&scratch, &[&["--json"], &args[..]].concat());
-    let json: serde_json::Value = serde_json::from_str(stderr(&output)).expect("valid JSON");
+    let json: serde_json::Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    assert_eq!(stderr(&output), "every byte right\n");
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["copies"], 230);
     assert_eq!(json["boosted"][0]["copies"], 46);

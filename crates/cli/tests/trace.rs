@@ -29,7 +29,7 @@ fn run(scratch: &Scratch, args: &[&str]) -> Output {
     output
 }
 
-/// The report as JSON, of a program that has no output of its own.
+/// The report as JSON.
 fn json(output: &Output) -> Value {
     serde_json::from_str(stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
@@ -130,7 +130,7 @@ fn exit_status_is_the_programs() {
     assert_eq!(output.status.signal(), Some(9));
     let text = stderr(&output);
     assert!(
-        text.contains("Killed or crashed before the end: 1 of 1 traced."),
+        text.contains("Not ended by exit(): 1 of 1 traced."),
         "{text}"
     );
     assert!(text.contains("pageable copy to device"), "{text}");

@@ -54,7 +54,7 @@ impl error::Error for TraceError {
 /// left out.
 ///
 /// # Errors
-/// If the folder or a file cannot be read.
+/// If the folder cannot be read.
 pub fn read_traces(folder: &Path) -> Result<Vec<Recording>, TraceError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -64,8 +64,8 @@ pub fn read_traces(folder: &Path) -> Result<Vec<Recording>, TraceError> {
     for entry in fs::read_dir(folder).map_err(failed(folder))? {
         let path = entry.map_err(failed(folder))?.path();
         if path.extension().is_some_and(|ending| ending == ENDING) {
-            let bytes = fs::read(&path).map_err(failed(&path))?;
-            all.extend(parse(&bytes));
+            // One that is gone or unreadable does not count.
+            all.extend(fs::read(&path).ok().and_then(|bytes| parse(&bytes).ok()));
         }
     }
     all.sort_by_key(|recording| (recording.start_ns, recording.process));
@@ -153,7 +153,8 @@ impl Words<'_> {
         let (offset, length) = unpack_place(place);
         let area = self.0.get(TEXT_AT * 8..).unwrap_or_default();
         let area = &area[..area.len().min(TEXT_BYTES)];
-        let bytes = area.get(offset..offset.saturating_add(length));
+        // No site has more, and thousands of sites may name one place in a damaged file.
+        let bytes = area.get(offset..offset.saturating_add(length.min(64 << 10)));
         String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
     }
 }

@@ -153,10 +153,10 @@ macro_rules! described {
         Some(RecordedCall::new(Operation::QueryStream).blocking_on(stream_of($s, true)))
     };
     (cuStreamCreate($s:ident, $f:ident)) => {
-        Some(RecordedCall::new(Operation::CreateStream))
+        Some(RecordedCall::create_stream($f))
     };
     (cuStreamCreateWithPriority($s:ident, $f:ident, $p:ident)) => {
-        Some(RecordedCall::new(Operation::CreateStream))
+        Some(RecordedCall::create_stream($f))
     };
 
     ($name:ident($($argument:ident),*)) => {

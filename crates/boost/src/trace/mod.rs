@@ -29,10 +29,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pinlane_boost_files::trace::{Event, Operation, Route, SiteKey, TraceFile};
 
 use crate::process;
+use call_site::CallSite;
 pub(crate) use calls::described;
 pub(crate) use recorded_call::RecordedCall;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether a call was recorded, or is being recorded for the first time.
+static HAS_RECORDED: AtomicBool = AtomicBool::new(false);
 
 /// `None` inside if it could not be made.
 static FILE: OnceLock<Option<TraceFile>> = OnceLock::new();
@@ -50,9 +54,10 @@ pub(crate) fn start() {
     unsafe { libc::atexit(note_end) };
 }
 
-/// Called in a forked child. It may use CUDA if its parent had not, and then has a file of its own.
+/// Called in a forked child. It may use CUDA if its parent had not, and then has a file of its own. Otherwise another
+/// thread may have held a lock of ours.
 pub(crate) fn note_child() {
-    if FILE.get().is_some() {
+    if HAS_RECORDED.load(Ordering::Relaxed) {
         IS_ON.store(false, Ordering::Relaxed);
     }
 }
@@ -69,23 +74,38 @@ pub(crate) fn record(
     describe: impl FnOnce() -> Option<RecordedCall>,
     call: impl FnOnce() -> u32,
 ) -> u32 {
-    if !IS_ON.load(Ordering::Relaxed) {
+    // A call inside of the recording, from a signal handler for example, would wait for locks of its own thread.
+    if !IS_ON.load(Ordering::Relaxed) || IS_RECORDING.get() {
         return call();
     }
+    HAS_RECORDED.store(true, Ordering::Relaxed);
     // A panic must not reach the program. The call is made either way.
-    let described = catch_unwind(AssertUnwindSafe(|| {
-        describe().map(RecordedCall::with_memory_kind)
-    }));
+    let described = recording(|| {
+        let described = describe().map(RecordedCall::with_memory_kind)?;
+        // Before the call: an interpreter that ends meanwhile frees the thread's frames.
+        Some((described, CallSite::find()))
+    });
     let start_ns = now_ns();
     let result = call();
     let ns = now_ns().saturating_sub(start_ns);
-    if let Ok(Some(described)) = described {
-        let _ = catch_unwind(AssertUnwindSafe(|| finish(described, start_ns, ns, result)));
+    if let Some((described, site)) = described {
+        recording(|| {
+            finish(described, site, start_ns, ns, result);
+            Some(())
+        });
     }
     result
 }
 
-fn finish(call: RecordedCall, start_ns: u64, ns: u64, result: u32) {
+/// Runs a part of the recording, during which calls of this thread are not recorded.
+fn recording<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
+    IS_RECORDING.set(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    IS_RECORDING.set(false);
+    result.ok().flatten()
+}
+
+fn finish(call: RecordedCall, site: Option<CallSite>, start_ns: u64, ns: u64, result: u32) {
     /// Not an error: what was asked about is not done yet.
     const NOT_READY: u32 = 600;
     let result = if result == NOT_READY { 0 } else { result };
@@ -94,6 +114,11 @@ fn finish(call: RecordedCall, start_ns: u64, ns: u64, result: u32) {
         return;
     };
     let call = host_memory::update(call, result);
+    // Programs poll: their queries would fill the file.
+    let is_query = matches!(
+        call.operation,
+        Operation::QueryEvent | Operation::QueryStream
+    );
     let key = SiteKey {
         operation: call.operation,
         route: call.route,
@@ -107,20 +132,18 @@ fn finish(call: RecordedCall, start_ns: u64, ns: u64, result: u32) {
         stream: call.stream,
         host: call.host,
         other: call.other,
-        site: call_site::index(file, key),
+        site: call_site::index(file, site, key),
         thread: thread_id(),
         operation: call.operation,
         route: call.route,
         memory: call.memory,
         is_async: call.is_async,
         result: u16::try_from(result).unwrap_or(u16::MAX),
-        launches: LAUNCHES.replace(0),
+        launches: match is_query {
+            true => 0,
+            false => LAUNCHES.replace(0),
+        },
     };
-    // Programs poll: their queries would fill the file.
-    let is_query = matches!(
-        call.operation,
-        Operation::QueryEvent | Operation::QueryStream
-    );
     file.add_event(event, !is_query);
 }
 
@@ -151,6 +174,7 @@ fn now_ns() -> u64 {
 
 thread_local! {
     static ID: Cell<u32> = const { Cell::new(0) };
+    static IS_RECORDING: Cell<bool> = const { Cell::new(false) };
     /// Launches since the thread's last event.
     static LAUNCHES: Cell<u16> = const { Cell::new(0) };
 }

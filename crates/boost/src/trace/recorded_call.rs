@@ -79,7 +79,10 @@ impl RecordedCall {
     /// `rows` is null or points to the driver's `CUDA_MEMCPY2D`.
     pub(crate) unsafe fn rows(rows: *const c_void) -> Option<Self> {
         // SAFETY: the caller's.
-        let rows = unsafe { rows.cast::<CopyRows>().as_ref() }?;
+        let rows = unsafe {
+            let rows = rows.cast::<CopyRows>();
+            (!rows.is_null()).then(|| rows.read_unaligned())
+        }?;
         let call = Self {
             bytes: (rows.width_bytes as u64).saturating_mul(rows.height as u64),
             ..Self::new(Operation::CopyRows)
@@ -91,7 +94,10 @@ impl RecordedCall {
     /// `block` is null or points to the driver's `CUDA_MEMCPY3D`.
     pub(crate) unsafe fn block(block: *const c_void) -> Option<Self> {
         // SAFETY: the caller's.
-        let block = unsafe { block.cast::<CopyBlock>().as_ref() }?;
+        let block = unsafe {
+            let block = block.cast::<CopyBlock>();
+            (!block.is_null()).then(|| block.read_unaligned())
+        }?;
         let layer = (block.width_bytes as u64).saturating_mul(block.height as u64);
         let call = Self {
             bytes: layer.saturating_mul(block.depth as u64),
@@ -110,7 +116,9 @@ impl RecordedCall {
         sizes: *const usize,
         count: usize,
     ) -> Option<Self> {
-        if count == 0 || targets.is_null() || sources.is_null() || sizes.is_null() {
+        // The driver refuses more, and has not looked at the lists yet.
+        const MOST: usize = 1 << 20;
+        if count == 0 || count > MOST || targets.is_null() || sources.is_null() || sizes.is_null() {
             return None;
         }
         // SAFETY: the caller's.
@@ -141,6 +149,14 @@ impl RecordedCall {
             host: host.addr() as u64,
             bytes: bytes as u64,
             ..Self::new(operation)
+        }
+    }
+
+    /// The creation of a stream with these flags.
+    pub(crate) fn create_stream(flags: u32) -> Self {
+        Self {
+            other: u64::from(flags),
+            ..Self::new(Operation::CreateStream)
         }
     }
 

@@ -106,7 +106,9 @@ static void one_stream(void) {
 
 static void legacy_stream(void) {
     void *memory = pinned();
-    CHECK(cuMemcpyHtoDAsync_v2(device, memory, BYTES, first));
+    handle blocking; /* the legacy default stream waits for it, and it for that one */
+    CHECK(cuStreamCreate(&blocking, 0));
+    CHECK(cuMemcpyHtoDAsync_v2(device, memory, BYTES, blocking));
     CHECK(cuMemcpyHtoDAsync_v2(device, memory, BYTES, right ? second : NULL));
     CHECK(cuCtxSynchronize());
     CHECK(cuMemFreeHost(memory));

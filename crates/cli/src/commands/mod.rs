@@ -51,7 +51,8 @@ Examples:
     /// Works for every program that uses the CUDA driver: PyTorch, CuPy, JAX, Numba, and compiled ones with a
     /// shared or static runtime. Copies that the driver makes as fast are left to it.
     #[command(after_help = "\
-Prints on standard error how many copies were seen; standard output is the program's. Exits as the program
+Prints on standard error how many copies were seen. With --json the gains are on standard output, and the
+program's output on standard error. Exits as the program
 does: with its exit status or by its signal; 127 if it does not exist, 126 if it cannot be run.
 PINLANE_BOOST=0 turns the library off, PINLANE_PINNED_LIMIT bounds its pinned memory.
 
@@ -140,8 +141,8 @@ Examples:
     /// Sees every copy, wait and piece of pinned memory of every program that uses the CUDA driver, with the line of
     /// Python (3.11 to 3.13) or of native source that asked for it.
     #[command(after_help = "\
-Prints its report on standard error, with --json on standard output; otherwise standard output is the
-program's. Exits as the program does: with its exit status or by its signal; 127 if it does not exist, 126
+Prints its report on standard error. With --json it is on standard output, and the program's output on standard
+error. Exits as the program does: with its exit status or by its signal; 127 if it does not exist, 126
 if it cannot be run. Columns marked * are computed with the machine's profile (`pinlane calibrate`).
 
 Examples:

@@ -55,6 +55,10 @@ impl PreloadedProgram {
         let files = LibraryFiles::install(context.libraries, profile.is_some(), &folder)?;
         let mut command = Command::new(name);
         command.args(arguments);
+        if context.json {
+            // Standard output is for the report alone, so that other programs can read it.
+            command.stdout(io::stderr());
+        }
         command.env(variables::FOLDER, folder.path());
         command.env(
             "LD_PRELOAD",

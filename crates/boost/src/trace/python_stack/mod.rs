@@ -1,6 +1,7 @@
 //! The Python functions that led to a call.
 //!
-//! The calling thread is inside the call, so nothing changes its frames, whether it holds the interpreter's lock or not.
+//! The calling thread is about to make the call, so nothing changes its frames, whether it holds the interpreter's lock or
+//! not; only an interpreter that ends frees those of other threads.
 //! Only addresses are read to recognise a place. Its names are found once.
 //!
 //! ```text
@@ -11,7 +12,7 @@
 mod debug_offsets;
 mod traceback_dump;
 
-use std::ffi::{CStr, c_ulong, c_void};
+use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -22,7 +23,7 @@ use debug_offsets::DebugOffsets;
 use traceback_dump::TracebackDump;
 
 /// Frames that tell call sites apart, and those that are kept.
-const DEPTH: usize = 8;
+const DEPTH: usize = 16;
 
 /// Where things are in the interpreter's structures, in bytes.
 #[derive(Clone, Copy)]
@@ -60,9 +61,12 @@ type ThisThread = unsafe extern "C" fn() -> *const u8;
 /// An interpreter whose frames can be read.
 struct Interpreter {
     this_thread: ThisThread,
+    is_ending: IsEnding,
     layout: Layout,
     names: Names,
 }
+
+type IsEnding = unsafe extern "C" fn() -> c_int;
 
 /// How the names of a frame are found.
 enum Names {
@@ -72,8 +76,13 @@ enum Names {
 
 fn symbol(name: &CStr) -> Option<ptr::NonNull<c_void>> {
     let dlsym = real_dlsym();
-    // SAFETY: the name ends with a zero.
-    ptr::NonNull::new(unsafe { dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+    // SAFETY: the name ends with a zero. The program gets none of our errors.
+    let found = unsafe {
+        let found = dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        libc::dlerror();
+        found
+    };
+    ptr::NonNull::new(found)
 }
 
 /// Whether lines are known here.
@@ -104,22 +113,38 @@ impl Interpreter {
             _ => return None,
         };
         let this_thread = symbol(c"PyGILState_GetThisThreadState")?;
+        // Public since 3.13.
+        let is_ending = symbol(c"Py_IsFinalizing").or_else(|| symbol(c"_Py_IsFinalizing"))?;
+        // SAFETY: a function of the interpreter, of this type.
+        let is_ending = unsafe { std::mem::transmute::<ptr::NonNull<c_void>, IsEnding>(is_ending) };
         // SAFETY: a function of the interpreter, of this type.
         let this_thread =
             unsafe { std::mem::transmute::<ptr::NonNull<c_void>, ThisThread>(this_thread) };
         Some(Self {
             this_thread,
+            is_ending,
             layout,
             names,
         })
     }
 
+    /// The state of the calling thread; null if it has none, or the interpreter ends.
+    fn thread(&self) -> *const u8 {
+        // SAFETY: functions of the interpreter that need no lock.
+        unsafe {
+            match (self.is_ending)() {
+                0 => (self.this_thread)(),
+                _ => ptr::null(),
+            }
+        }
+    }
+
     /// The thread's frames, innermost first; none unless a Python function called.
     fn walk(&self) -> impl Iterator<Item = *const u8> {
         let layout = self.layout;
-        // SAFETY: needs no lock. The thread's own state and frames live as long as it is in this call; null ends the list.
+        // SAFETY: needs no lock. The thread's own state and frames live until the interpreter ends; null ends the list.
         let first = unsafe {
-            let thread = (self.this_thread)();
+            let thread = self.thread();
             let holder = match layout.cframe {
                 Some(cframe) => follow(thread, cframe),
                 None => Some(thread),
@@ -148,14 +173,14 @@ pub(super) fn key() -> Option<PythonKey> {
     (key != PythonKey::default()).then_some(key)
 }
 
-/// The names of the caller's functions. One thread at a time.
+/// The names of the caller's functions.
 pub(super) fn frames() -> Vec<Frame> {
     let Some(interpreter) = interpreter() else {
         return Vec::new();
     };
     match &interpreter.names {
         // SAFETY: the thread's own state.
-        Names::Dump(dump) => unsafe { dump.frames((interpreter.this_thread)()) },
+        Names::Dump(dump) => unsafe { dump.frames(interpreter.thread()) },
         Names::Offsets(offsets) => {
             // SAFETY: frames of this thread.
             let names = interpreter

@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 
 use pinlane_boost_files::trace::Frame;
 
@@ -37,22 +36,23 @@ impl TracebackDump {
     /// # Safety
     /// As for [`frames`](Self::frames).
     unsafe fn text(&self, thread: *const u8) -> Option<String> {
-        static MEMORY_FILE: OnceLock<c_int> = OnceLock::new();
-        let create = || {
-            // SAFETY: the name ends with a zero. Programs that are started do not inherit it.
-            unsafe { libc::memfd_create(c"pinlane-trace".as_ptr(), libc::MFD_CLOEXEC) }
-        };
-        let file = *MEMORY_FILE.get_or_init(create);
+        if thread.is_null() {
+            return None;
+        }
+        // Made for each text: a program may close descriptors that it does not know, and get the number for a file of its
+        // own.
+        // SAFETY: the name ends with a zero. Programs that are started do not inherit it.
+        let file = unsafe { libc::memfd_create(c"pinlane-trace".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return None;
+        }
         let mut text = vec![0_u8; TEXT_BYTES];
-        // SAFETY: the caller's; the file is ours, and `text` has this size. A file that could not be made is an error of
-        // each call.
+        // SAFETY: the caller's; the file is ours, and `text` has this size.
         let length = unsafe {
-            if thread.is_null() || libc::ftruncate(file, 0) != 0 {
-                return None;
-            }
-            libc::lseek(file, 0, libc::SEEK_SET);
             (self.0)(file, thread);
-            libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0)
+            let length = libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0);
+            libc::close(file);
+            length
         };
         text.truncate(usize::try_from(length).ok()?);
         Some(String::from_utf8_lossy(&text).into_owned())

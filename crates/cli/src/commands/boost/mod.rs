@@ -47,13 +47,17 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<E
     if let Some(reason) = &run.not_seen {
         output::complain(&format!("boost: no copies were seen: {reason}"));
     } else if !run.processes.is_empty() {
-        say_what_was_gained(args, context, &run);
+        say_what_was_gained(args, context, &run)?;
     }
     Ok(run.status)
 }
 
-/// On standard error: standard output is the program's.
-fn say_what_was_gained(args: &Args, context: &CommandContext<'_>, run: &ProgramRun) {
+/// On standard error, since standard output is the program's; JSON on standard output.
+fn say_what_was_gained(
+    args: &Args,
+    context: &CommandContext<'_>,
+    run: &ProgramRun,
+) -> anyhow::Result<()> {
     let counters = run.counters();
     if !args.stats {
         let boosted: u64 = Direction::ALL
@@ -64,11 +68,14 @@ fn say_what_was_gained(args: &Args, context: &CommandContext<'_>, run: &ProgramR
         output::complain(&format!(
             "boost: {boosted} of {seen} copies between host and device over the express lane"
         ));
-        return;
+        return Ok(());
     }
     let report = gains::report(&args.command, context, &counters);
-    output::write_to_stderr(&match context.json {
-        true => report.to_json(&context.environment()),
-        false => report.to_text(),
-    });
+    match context.json {
+        true => output::print(&report.to_json(&context.environment())),
+        false => {
+            output::write_to_stderr(&report.to_text());
+            Ok(())
+        }
+    }
 }

@@ -175,7 +175,7 @@ fn notes(recordings: &[Recording]) -> Vec<String> {
         .count();
     if killed > 0 {
         notes.push(format!(
-            "Killed or crashed before the end: {killed} of {} traced",
+            "Not ended by exit(): {killed} of {} traced",
             recordings.len()
         ));
     }

@@ -35,16 +35,21 @@ pub(super) const MISTAKES: &[Mistake] = &[
     },
 ];
 
+/// Results of a release with the wrong call or a wrong address.
+const INVALID_VALUE: u32 = 1;
+const NOT_REGISTERED: u32 = 713;
+
 /// Fewer are a start-up, not a habit.
 const HABIT: usize = 3;
 
 fn registered_again(recording: &Recording, costs: &Costs<'_>) -> Evidence {
-    let mut by_address: BTreeMap<u64, Vec<&Event>> = BTreeMap::new();
+    let mut by_place: BTreeMap<(u64, u64), Vec<&Event>> = BTreeMap::new();
     for event in succeeded(recording, Operation::Register) {
-        by_address.entry(event.host).or_default().push(event);
+        let place = (event.host, event.bytes);
+        by_place.entry(place).or_default().push(event);
     }
     let mut found = Evidence::default();
-    for events in by_address.values().filter(|events| events.len() >= HABIT) {
+    for events in by_place.values().filter(|events| events.len() >= HABIT) {
         events
             .iter()
             .skip(1)
@@ -82,7 +87,9 @@ fn wrong_release(recording: &Recording, _: &Costs<'_>) -> Evidence {
     let mut found = Evidence::default();
     for (index, site) in (0..).zip(&recording.sites) {
         let releases = matches!(site.operation, Operation::Free | Operation::Unregister);
-        if releases && site.totals.failures > 0 {
+        // Others are of a context that is gone, or has failed before.
+        let is_wrong = [INVALID_VALUE, NOT_REGISTERED].contains(&site.totals.failure_code);
+        if releases && is_wrong {
             found.add(index, site.totals.failures, 0, None);
         }
     }
@@ -135,6 +142,12 @@ mod tests {
         };
         assert_eq!(register(&[0x1000; 4]), ["registered_again"]);
         assert!(register(&[0x1000, 0x2000, 0x3000, 0x4000]).is_empty());
+        let mut others = Sample::default();
+        for pages in 1..6 {
+            others.host(Operation::Register, 0x1000, pages * 4096);
+            others.host(Operation::Unregister, 0x1000, pages * 4096);
+        }
+        assert!(ids(&others).is_empty(), "other memory at the same address");
     }
 
     #[test]
@@ -162,7 +175,9 @@ mod tests {
             ids(&sample)
         };
         assert_eq!(release(713), ["wrong_release"]);
+        assert_eq!(release(1), ["wrong_release"]);
         assert!(release(0).is_empty());
+        assert!(release(709).is_empty(), "the context is gone");
     }
 
     #[test]

@@ -107,6 +107,9 @@ impl Sample {
             totals.bytes += call.bytes;
             totals.ns += call.ns;
             totals.failures += u64::from(call.result != 0);
+            if call.result != 0 {
+                totals.failure_code = call.result.into();
+            }
             events.push(Event {
                 site: index as u32,
                 ..*call

@@ -15,6 +15,9 @@ pub(super) const MISTAKES: &[Mistake] = &[Mistake {
 /// Up to this size the call costs more than the bytes.
 const SMALL_BYTES: u64 = 16 << 10;
 
+/// After a longer time the data of the next copy did not exist yet.
+const ROW_GAP_NS: u64 = 1_000_000;
+
 /// Shorter rows are not worth a change.
 const ROW: usize = 16;
 
@@ -42,7 +45,9 @@ fn is_small(event: &Event) -> bool {
 
 fn is_next(first: &Event, second: &Event) -> bool {
     let same = first.route == second.route && first.stream == second.stream;
-    is_small(second) && same && second.launches == 0
+    let end_ns = first.start_ns.saturating_add(first.ns);
+    let in_a_row = second.start_ns.saturating_sub(end_ns) <= ROW_GAP_NS;
+    is_small(second) && same && in_a_row && second.launches == 0
 }
 
 #[cfg(test)]
@@ -65,5 +70,11 @@ mod tests {
         assert!(copies(5, 256, 0).is_empty(), "few");
         assert!(copies(20, 1 << 20, 0).is_empty(), "large");
         assert!(copies(20, 256, 1).is_empty(), "kernels between them");
+        let mut now_and_then = Sample::default();
+        for _ in 0..20 {
+            now_and_then.copy(Route::Upload, Pageable, 256);
+            now_and_then.pause(2 * ROW_GAP_NS);
+        }
+        assert!(ids(&now_and_then).is_empty(), "long after each other");
     }
 }
