@@ -114,7 +114,8 @@ fn a_program_that_dies_of_a_signal_ends_the_tool_by_it() {
 #[test]
 fn signals_are_passed_on() {
     let scratch = Scratch::new();
-    for name in ["TERM", "INT", "USR1", "ALRM"] {
+    // Not INT, QUIT and HUP: where the tests run in the background these are ignored, and a shell cannot trap them then.
+    for name in ["TERM", "USR1", "USR2", "ALRM"] {
         // The program says that it is ready, then waits for the signal.
         let script = format!(
             "trap 'echo got {name}; exit 5' {name}; echo ready; while :; do sleep 0.05; done"
