@@ -13,6 +13,8 @@ fn main() {
     // depend on this one, and two libraries of one name cannot be loaded.
     println!("cargo::rustc-link-arg=-Wl,-soname,libcuda.so.1");
     println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
+    // The last name counts. Tests load the library by the other one.
+    println!("cargo::rustc-link-arg-tests=-Wl,-soname,pinlane-simcuda-test");
 
     let api = fs::read_to_string("src/api.txt").expect("src/api.txt");
     let mut unsupported = BTreeSet::new();
