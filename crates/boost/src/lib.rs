@@ -5,7 +5,7 @@
 //!   program ── dlsym, cuGetProcAddress, or linked ──> calls.rs      the wrapped calls, by libcuda's names
 //!                                                        |
 //!     interpose/    how programs get the wrappers        ├── copies.rs       pageable copies over the express lane
-//!                   instead of libcuda's functions       ├── pinned.rs       pinned memory, fast and reused
+//!                   instead of libcuda's functions       ├── pinned.rs       pinned memory, if asked for
 //!                                                        ├── contexts.rs     a pinlane Device for each context
 //!     settings.rs   environment; start and end           ├── captures.rs     graphs are left alone
 //!     process.rs    of the process; its counters         └── trace/          every call, its time and its caller
