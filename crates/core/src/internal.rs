@@ -2,7 +2,8 @@
 
 pub use crate::clock_aware_threads::{HostThread, HostThreads, Receiver, Sender};
 pub use crate::helper_threads::cpus;
-pub use crate::memory::{Touch, check_align, local_world_size, page_bytes};
+pub use crate::local_ranks::{is_srun_task, local_rank, local_world_size};
+pub use crate::memory::{Touch, available_bytes, check_align, page_bytes};
 pub use crate::normalize::Kernels as NormalizeKernels;
 pub use crate::parse_number::{NumberError, parse_size, parse_whole};
 pub use crate::sync::lock;

@@ -59,6 +59,7 @@ mod helper_threads;
 pub mod internal;
 pub mod interop;
 pub mod kernel;
+mod local_ranks;
 mod logging;
 mod mapped_copies;
 pub mod memory;

@@ -36,7 +36,7 @@ mod write_combined;
 
 pub(crate) use budget::PendingMemory;
 #[doc(hidden)]
-pub use budget::local_world_size;
+pub use budget::available_bytes;
 pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
 pub use buffer_traits::{PinnedFor, PinnedSource, PinnedTarget};
 #[cfg(feature = "cudarc")]

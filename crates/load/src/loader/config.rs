@@ -5,7 +5,7 @@ use std::{env, thread};
 use crate::setters::setters;
 use crate::{OrderConfig, Shard, Tail};
 use pinlane_core::Device;
-use pinlane_core::memory::local_world_size;
+use pinlane_core::internal::local_world_size;
 
 use super::{DeviceTransform, LoaderError, Result};
 

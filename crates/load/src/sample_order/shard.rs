@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::{env, fmt};
 
 use super::OrderError;
+use pinlane_core::internal::{is_srun_task, local_rank};
 
-/// One rank of several that share the samples. Written as `rank/world`: `0/4` is the first of four.
+/// One rank of several that share the samples, or a machine. Written as `rank/world`: `0/4` is the first of four.
 ///
 /// ```
 /// use pinlane::load::Shard;
@@ -79,13 +80,11 @@ impl Shard {
     /// As [`from_env`](Self::from_env).
     pub fn from_vars(vars: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, OrderError> {
         let mut incomplete = Ok(None);
-        for (ranks, worlds, steps) in LAUNCHERS {
-            let set = |name: &&'static str| Some((*name, vars(name)?));
-            let step = steps.iter().find_map(set);
-            let real = |(_, step): (_, String)| number(&step).is_some_and(|step| step <= STEP_MAX);
-            if !steps.is_empty() && !step.is_some_and(real) {
+        for (ranks, worlds, in_steps) in LAUNCHERS {
+            if in_steps && !is_srun_task(&vars) {
                 continue;
             }
+            let set = |name: &&'static str| Some((*name, vars(name)?));
             let (missing, set) = match (ranks.iter().find_map(set), worlds.iter().find_map(set)) {
                 (None, None) => continue,
                 (Some(rank), Some(world)) => return from_variables(rank, world).map(Some),
@@ -95,6 +94,22 @@ impl Shard {
             incomplete = incomplete.and(Err(OrderError::MissingVariable { missing, set }));
         }
         incomplete
+    }
+
+    /// The rank of this process among those of its machine, or `None` if no launcher gave one:
+    ///
+    /// | launcher | rank | ranks of this machine |
+    /// |---|---|---|
+    /// | torchrun, Ray Train | `LOCAL_RANK` | `LOCAL_WORLD_SIZE` |
+    /// | Open MPI | `OMPI_COMM_WORLD_LOCAL_RANK` | `OMPI_COMM_WORLD_LOCAL_SIZE` |
+    /// | Intel MPI, MPICH | `MPI_LOCALRANKID` | `MPI_LOCALNRANKS` |
+    /// | SLURM, started by `srun` | `SLURM_LOCALID` | `SLURM_STEP_TASKS_PER_NODE`, else `SLURM_NTASKS_PER_NODE` |
+    ///
+    /// It only decides how ranks share a machine, so variables that make no sense are ignored.
+    #[must_use]
+    pub fn local_from_env() -> Option<Self> {
+        let (rank, world) = local_rank(|name| env::var(name).ok())?;
+        Self::new(usize::try_from(rank).ok()?, usize::try_from(world).ok()?).ok()
     }
 
     /// The rank, counted from 0.
@@ -140,21 +155,18 @@ impl FromStr for Shard {
 /// Variables of which the first that is set counts.
 type Variables = &'static [&'static str];
 
-/// For each launcher, the variables of the rank, of the number of ranks, and of the step that the process
-/// belongs to. If a launcher has steps, its variables count only in one.
-const LAUNCHERS: [(Variables, Variables, Variables); 4] = [
-    (&["RANK"], &["WORLD_SIZE"], &[]), // torchrun
-    (&["OMPI_COMM_WORLD_RANK"], &["OMPI_COMM_WORLD_SIZE"], &[]), // Open MPI
-    (&["PMI_RANK"], &["PMI_SIZE"], &[]), // MPICH, Intel MPI
+/// For each launcher, the variables of the rank and of the number of ranks, and whether they count only in a step
+/// of `srun`.
+const LAUNCHERS: [(Variables, Variables, bool); 4] = [
+    (&["RANK"], &["WORLD_SIZE"], false), // torchrun
+    (&["OMPI_COMM_WORLD_RANK"], &["OMPI_COMM_WORLD_SIZE"], false), // Open MPI
+    (&["PMI_RANK"], &["PMI_SIZE"], false), // MPICH, Intel MPI
     (
         &["SLURM_PROCID"], // srun
         &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        &["SLURM_STEP_ID", "SLURM_STEPID"],
+        true,
     ),
 ];
-
-/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the like.
-const STEP_MAX: usize = 0xffff_fff0;
 
 fn from_variables(
     (rank_name, rank_value): (&'static str, String),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::cgroup::ControlGroups;
 use super::environment_variables;
 use crate::Result;
+use crate::local_ranks::local_world_size;
 use crate::sync::lock;
 
 /// Fraction of available memory to use: half stays free for everything else.
@@ -129,7 +130,7 @@ impl Reading {
 fn find(sources: &dyn Sources) -> Result<Limit> {
     let variable = |name: &str| sources.variable(name);
     let set = environment_variables::pinned_limit(variable)?;
-    let share = SHARE * environment_variables::local_world_size(variable);
+    let share = SHARE * local_world_size(variable);
     let default = || {
         sources
             .available_bytes()
@@ -149,17 +150,22 @@ impl Sources for ThisProcess {
     }
 
     fn available_bytes(&self) -> Option<u64> {
-        static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::find("/".as_ref()));
-        if cfg!(miri) {
-            // Reading the files would take longer than the code under test.
-            return None;
-        }
-        MACHINE.available_bytes()
+        available_bytes()
     }
 
     fn now(&self) -> Instant {
         Instant::now()
     }
+}
+
+/// Memory that is available to this process now: of the machine or of its control groups, whichever is less.
+pub fn available_bytes() -> Option<u64> {
+    static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::find("/".as_ref()));
+    if cfg!(miri) {
+        // Reading the files would take longer than the code under test.
+        return None;
+    }
+    MACHINE.available_bytes()
 }
 
 /// Sources of the machine's memory figures.

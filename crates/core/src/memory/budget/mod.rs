@@ -5,7 +5,7 @@
 //!   idle_memory     memory kept for reuse, given up when the budget is short
 //!   limit_sources   where the limit comes from: memory available now in /proc/meminfo,
 //!     cgroup        control groups,
-//!     environment_variables   and variables of the user and of launchers
+//!     environment_variables   and a variable of the user; launchers say how many processes share it
 //!   memlock_hint    mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
@@ -20,9 +20,9 @@ mod notifier;
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
-pub use environment_variables::local_world_size;
 pub(crate) use idle_memory::PendingMemory;
 pub(super) use idle_memory::{Frees, IdleMemory};
+pub use limit_sources::available_bytes;
 pub(super) use memlock_hint::explain;
 
 use std::fmt;
