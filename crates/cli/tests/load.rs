@@ -299,6 +299,51 @@ fn the_figures_do_not_depend_on_threads_or_io() {
     }
 }
 
+/// Ranks that a launcher started on this machine share the page cache.
+#[test]
+fn local_ranks_come_from_the_launcher() {
+    let file = data("dtypes.safetensors");
+    let args = [
+        "--device",
+        "sim:pcie3-x16",
+        "--json",
+        "load",
+        "--verify",
+        &file,
+    ];
+    let report = |variables: &[(&str, &str)], more: &[&str]| {
+        let mut command = pinlane(&[&args[..], more].concat());
+        json(
+            &command
+                .envs(variables.iter().copied())
+                .output()
+                .expect("runs"),
+        )
+    };
+    assert!(report(&[], &[])["runs"][0]["local_rank"].is_null());
+    for variables in [
+        &[("LOCAL_RANK", "1"), ("LOCAL_WORLD_SIZE", "4")][..],
+        &[
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+        ],
+        &[("MPI_LOCALRANKID", "1"), ("MPI_LOCALNRANKS", "4")],
+        &[
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_NTASKS_PER_NODE", "4"),
+        ],
+    ] {
+        let run = report(variables, &[])["runs"][0].clone();
+        let rank = &run["local_rank"];
+        assert_eq!((&rank["rank"], &rank["world"]), (&1.into(), &4.into()));
+        assert_eq!(rank["sharing"], "page_cache", "{variables:?}");
+        assert_eq!(run["host"]["direct_bytes"], 0);
+        let rows = report(variables, &["--shard", "1/4"]);
+        assert_eq!(rows["runs"][0]["local_rank"]["sharing"], "own_rows");
+    }
+}
+
 #[test]
 fn each_run_reuses_the_memory_of_the_previous_one() {
     let scratch = Scratch::new();

@@ -74,5 +74,5 @@ pub use selection::{Glob, Selection};
 pub use tensor_info::TensorInfo;
 pub use weights::{
     DeviceTarget, FilledTensor, Io, LoadConfig, LoadLimit, LoadProgress, LoadStats, LoadStream,
-    ProgressCallback, TargetRequest, TargetStream, Tensor, Tensors, Weights,
+    ProgressCallback, RankSharing, TargetRequest, TargetStream, Tensor, Tensors, Weights,
 };

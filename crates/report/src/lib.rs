@@ -84,8 +84,8 @@ pub use feed::{
 pub use format::{duration, short_size};
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
-    LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
-    LoadVerify,
+    LoadListConverted, LoadListTensor, LoadLocalRank, LoadMedian, LoadMemory, LoadRun, LoadShard,
+    LoadSharing, LoadTimes, LoadVerify,
 };
 pub use measured_or_simulated::Origin;
 pub use memory_kinds_and_directions::{MemoryKind, Route};

@@ -2,7 +2,8 @@
 
 use pinlane_report::{
     Environment, Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
-    LoadListTensor, LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
+    LoadListTensor, LoadLocalRank, LoadMemory, LoadRun, LoadShard, LoadSharing, LoadTimes,
+    LoadVerify, Origin,
 };
 use serde_json::Value;
 
@@ -63,6 +64,7 @@ fn run(times: LoadTimes) -> LoadRun {
         times: Some(times),
         simulated_copies: None,
         host: None,
+        local_rank: None,
     }
 }
 
@@ -86,6 +88,7 @@ fn simulated(copies: Option<LoadCopies>) -> Load {
             page_cache_bytes: 12 * MIB,
             direct_bytes: MIB,
         }),
+        local_rank: None,
     });
     report.complete = true;
     report
@@ -127,6 +130,39 @@ fn several_runs_with_all_details() {
     assert_eq!(json["median_of_later"]["runs"], 3);
     assert_eq!(json["runs"][2]["times"]["direct_bytes"], 1024 * MIB);
     assert_eq!(json["runs"][0]["times"]["limit"], "link");
+}
+
+#[test]
+fn ranks_of_one_machine_are_told_how_they_share() {
+    for (sharing, name, words) in [
+        (
+            LoadSharing::PageCache,
+            "page_cache",
+            "the disk is read once",
+        ),
+        (
+            LoadSharing::NoRoom,
+            "no_room",
+            "half of the available memory",
+        ),
+        (LoadSharing::OwnRows, "own_rows", "its own rows"),
+        (LoadSharing::Direct, "direct", "bypassing the page cache"),
+    ] {
+        let mut report = measured([times(400, 0, LoadLimitedBy::Disk)]);
+        report.runs[0].local_rank = Some(LoadLocalRank {
+            rank: 1,
+            world: 4,
+            sharing,
+        });
+        let text = report.to_text();
+        let line = text.lines().find(|line| line.starts_with("Rank 1 of 4"));
+        assert!(line.is_some_and(|line| line.contains(words)), "{text}");
+        let ranks = &json(&report)["runs"][0]["local_rank"];
+        assert_eq!((&ranks["rank"], &ranks["world"]), (&1.into(), &4.into()));
+        assert_eq!(ranks["sharing"], name);
+    }
+    let alone = measured([times(400, 0, LoadLimitedBy::Disk)]);
+    assert!(!alone.to_text().contains("Rank"), "{}", alone.to_text());
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! computed on demand, so memory grows with the number of tensors, not with their size.
 
 mod pieces;
+mod rotate;
 
 pub(crate) use pieces::PieceCursor;
 pub use pieces::{Piece, PieceCopy, PiecePart, Pieces};
 
 use crate::setters::setters;
-use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, LoadError, LoadErrorKind, Shard, TensorInfo};
 use pieces::TensorSource;
 
 /// Sizes of a plan. The defaults suit current GPUs and disks.
@@ -33,6 +34,10 @@ pub struct PlanOptions {
     /// A piece begins no further tensor once its tensors take this many bytes on the device, as a load whose
     /// device memory has a limit needs it. Bytes that tensors share may then be read twice.
     pub window_bytes: u64,
+    /// The place where the pieces begin: rank `r` of `w` begins at `r / w` of the bytes and wraps. So ranks that load
+    /// the same files read different parts of them at any time. With `window_bytes`, it begins with the nearest
+    /// tensor, since one that is read at the beginning and at the end would take a part of the window for good.
+    pub local_rank: Shard,
 }
 
 impl Default for PlanOptions {
@@ -43,13 +48,15 @@ impl Default for PlanOptions {
             piece_bytes: 8 << 20,
             read_align_bytes: 4096,
             window_bytes: u64::MAX,
+            local_rank: Shard::whole(),
         }
     }
 }
 
 impl PlanOptions {
     setters! {
-        align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64, window_bytes: u64
+        align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64, window_bytes: u64,
+        local_rank: Shard
     }
 
     /// Checks the sizes, for converted elements of at most `element_bytes`.
@@ -82,7 +89,7 @@ pub struct Plan {
     options: PlanOptions,
     allocations: Vec<u64>,
     placements: Vec<Placement>,
-    /// The ranges to read, by file and offset.
+    /// The ranges to read, in this order.
     sources: Vec<TensorSource>,
 }
 
@@ -123,6 +130,7 @@ impl Plan {
         if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
             return Err(LoadErrorKind::NotAFloat { to }.into());
         }
+        let sources = rotate::begin_at(sources, &options);
         let mut plan = Self {
             options,
             allocations: Vec::new(),
@@ -133,13 +141,16 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Places the tensors in the same order as in the files: what is read together is written together.
+    /// Places the tensors in the order in which they are read: what is read together is written together.
     /// `None` if the total size overflows.
     fn place(&mut self) -> Option<()> {
         let options = &self.options;
         let mut total_bytes: u64 = 0;
         for source in &self.sources {
-            let len_bytes = source.device_bytes(source.bytes.end - source.bytes.start)?;
+            if self.placements[source.tensor].len_bytes > 0 {
+                continue; // the head of a tensor in which the plan begins
+            }
+            let len_bytes = source.device_bytes(source.tensor_bytes)?;
             let place_after = |allocated: &u64| {
                 let start = allocated.checked_next_multiple_of(options.align_bytes)?;
                 let end = start.checked_add(len_bytes)?;
@@ -175,8 +186,8 @@ impl Plan {
         &self.placements
     }
 
-    /// The pieces to read, by file and offset. No unneeded byte is read, and no byte twice, unless
-    /// [`window_bytes`](PlanOptions::window_bytes) makes it necessary.
+    /// The pieces to read, by file and offset, from the place of [the rank](PlanOptions::local_rank) on. No unneeded
+    /// byte is read, and no byte twice, unless [`window_bytes`](PlanOptions::window_bytes) makes it necessary.
     pub fn pieces(&self) -> Pieces<'_> {
         let cursor = PieceCursor::default();
         Pieces { plan: self, cursor }

@@ -81,8 +81,11 @@ impl Piece {
 pub(super) struct TensorSource {
     /// Position of the tensor in the plan.
     pub(super) tensor: usize,
-    file: usize,
+    pub(super) file: usize,
     pub(super) bytes: Range<u64>,
+    /// Offset of these bytes in the tensor, and the size of the tensor: where the plan begins, it may be cut.
+    pub(super) start_in_tensor: u64,
+    pub(super) tensor_bytes: u64,
     converts: bool,
     /// Bytes per element in the file and on the device; both 1 if it is not converted.
     pub(super) element_bytes: (u64, u64),
@@ -92,6 +95,24 @@ impl TensorSource {
     /// Size on the device of whole elements that take `bytes` in the file.
     pub(super) fn device_bytes(&self, bytes: u64) -> Option<u64> {
         (bytes / self.element_bytes.0).checked_mul(self.element_bytes.1)
+    }
+
+    pub(super) fn len_bytes(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// Cuts it at a place in the file, between two elements. Returns the tail.
+    pub(super) fn split_off(&mut self, place: u64) -> Self {
+        let mut tail = self.clone();
+        tail.start_in_tensor += place - self.bytes.start;
+        tail.bytes.start = place;
+        self.bytes.end = place;
+        tail
+    }
+
+    /// Whether this is the first part of a tensor that was cut. Its tail comes earlier in the plan.
+    fn is_head(&self) -> bool {
+        self.start_in_tensor == 0 && self.len_bytes() < self.tensor_bytes
     }
 }
 
@@ -103,6 +124,8 @@ pub(super) fn sources(tensors: &[TensorInfo], convert: Option<Dtype>) -> Vec<Ten
             tensor: number,
             file: tensor.file(),
             bytes: tensor.bytes(),
+            start_in_tensor: 0,
+            tensor_bytes: tensor.len_bytes(),
             converts: kinds.is_some(),
             element_bytes: element_bytes(kinds),
         }
@@ -113,7 +136,7 @@ pub(super) fn sources(tensors: &[TensorInfo], convert: Option<Dtype>) -> Vec<Ten
     sources
 }
 
-/// Iterator over the pieces of a plan, by file and offset.
+/// Iterator over the pieces of a plan.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
     pub(super) plan: &'a Plan,
@@ -133,6 +156,8 @@ impl Iterator for Pieces<'_> {
 pub(crate) struct PieceCursor {
     /// First source that no piece has reached.
     next: usize,
+    /// Number of tensors that pieces have reached, in the order of the plan.
+    pub(crate) reached: usize,
     /// Sources that pieces have reached but not finished, in order.
     open: Vec<usize>,
     file: usize,
@@ -166,6 +191,7 @@ impl PieceCursor {
             open_bytes += device_bytes(self.next);
             self.open.push(self.next);
             self.next += 1;
+            self.reached += usize::from(!source.is_head());
         }
         let end = self.whole_elements(plan, end);
         let bytes = self.at..end;
@@ -179,11 +205,6 @@ impl PieceCursor {
             parts: parts.collect(),
             bytes,
         })
-    }
-
-    /// Number of tensors that pieces have reached, in the order of the files.
-    pub(crate) fn reached(&self) -> usize {
-        self.next
     }
 
     /// Moves the end of a piece back so that it splits no converted element. All sources that continue
@@ -211,7 +232,8 @@ fn part(plan: &Plan, source: &TensorSource, piece: &Range<u64>) -> PiecePart {
         copy: PieceCopy {
             from_bytes: start - piece.start,
             allocation: placement.allocation,
-            to_bytes: placement.offset_bytes + device_bytes(start - source.bytes.start),
+            to_bytes: placement.offset_bytes
+                + device_bytes(source.start_in_tensor + start - source.bytes.start),
             len_bytes: end - start,
             to_len_bytes: device_bytes(end - start),
         },

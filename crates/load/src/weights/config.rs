@@ -6,14 +6,16 @@ use std::sync::Arc;
 use pinlane_core::internal::cpus;
 use pinlane_model::Profile;
 
-use crate::Dtype;
+use super::rank_sharing::threads_of_rank;
 use crate::setters::setters;
+use crate::{Dtype, Shard};
 
 /// How files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 #[non_exhaustive]
 pub enum Io {
-    /// Buffered for cached data, direct for the rest; decided per piece.
+    /// Buffered for cached data, direct for the rest; decided per piece. For one of several
+    /// [ranks of a machine](LoadConfig::local_rank): buffered if the files fit into memory.
     #[default]
     Auto,
     /// Through the page cache.
@@ -37,7 +39,8 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Reader threads, at most; `None`: as many as the express lane has lanes.
+    /// Reader threads, at most; `None`: as many as the express lane has lanes, and no more than this rank's share of
+    /// the CPUs.
     pub threads: Option<usize>,
     /// Type to convert floating-point tensors to.
     pub convert: Option<Dtype>,
@@ -50,6 +53,12 @@ pub struct LoadConfig {
     /// that were given memory but not taken have this many bytes on the device, none is given more. So at most
     /// this and the largest tensor are ahead of the consumer. `None`: no limit. Other loads refuse it.
     pub device_bytes: Option<u64>,
+    /// The rank of this process among those of its machine; `None`: as the launcher says
+    /// ([`Shard::local_from_env`]). Several ranks that load the same files read the disk once, if the files fit
+    /// into half of the available memory: with [`Io::Auto`], all read through the page cache, and rank `r` of `w`
+    /// begins at `r / w` of the bytes and wraps. [`LoadStats::sharing`](crate::LoadStats::sharing) is what was chosen.
+    /// The budget of pinned memory is divided by what the launcher says only.
+    pub local_rank: Option<Shard>,
     /// Called on the thread that takes the tensors, as bytes arrive on the device.
     pub on_progress: Option<ProgressCallback>,
 }
@@ -93,13 +102,17 @@ impl LoadConfig {
             // This process may have fewer CPUs than the calibration had.
             threads: profile
                 .files
-                .map(|files| cpus().min(files.threads as usize)),
+                .map(|files| cpus().min(files.threads as usize))
+                .map(|threads| {
+                    threads_of_rank(threads, Shard::local_from_env().unwrap_or_default())
+                }),
             ..Self::default()
         }
     }
 
     setters! {
-        io: Io, threads: usize, convert: Dtype, piece_bytes: usize, pinned_bytes: usize, device_bytes: u64
+        io: Io, threads: usize, convert: Dtype, piece_bytes: usize, pinned_bytes: usize, device_bytes: u64,
+        local_rank: Shard
     }
 
     /// Calls `callback` as bytes arrive on the device.

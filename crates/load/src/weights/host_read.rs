@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use super::rank_sharing::threads_of_rank;
 use super::{LoadConfig, Weights};
 use crate::dtype::element_bytes;
 use crate::file_info::read_exact;
@@ -31,7 +32,8 @@ struct HostPart<'a> {
 
 impl Weights {
     /// Reads the selected tensors into host memory, one target per tensor, through the page cache. Of the settings,
-    /// [`threads`](LoadConfig::threads) and [`convert`](LoadConfig::convert) apply.
+    /// [`threads`](LoadConfig::threads), [`convert`](LoadConfig::convert) and [`local_rank`](LoadConfig::local_rank)
+    /// apply.
     ///
     /// ```
     /// use pinlane::load::{Dtype, LoadConfig, Weights};
@@ -72,9 +74,14 @@ impl Weights {
             }
             parts_of(tensor, config.convert, target, &mut parts)?;
         }
+        // Ranks of one machine share the page cache, so each begins at another place.
+        let local_rank = config.rank_of_machine();
+        let first = parts.len() * local_rank.rank() / local_rank.world();
+        parts.rotate_left(first);
         let files = self.open_files()?;
         let total: u64 = parts.iter().map(|part| part.len_bytes).sum();
-        let wanted = config.threads.unwrap_or_else(|| cpus().min(THREADS_MAX));
+        let default_threads = || threads_of_rank(cpus().min(THREADS_MAX), local_rank);
+        let wanted = config.threads.unwrap_or_else(default_threads);
         let worthwhile = usize::try_from(total / BYTES_PER_THREAD_MIN).unwrap_or(usize::MAX);
         let reading = HostRead {
             weights: self,

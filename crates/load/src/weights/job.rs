@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use super::buffer_sizes::{BufferSizes, invalid};
 use super::piece_being_filled::{SlotBuf, read_count};
+use super::rank_sharing::threads_of_rank;
 use super::read_scheduler::ReadScheduler;
 use super::source_file::SourceFile;
-use super::{LoadConfig, LoadStats, Tensor};
+use super::{Io, LoadConfig, LoadStats, RankSharing, Tensor};
 use crate::{Catalog, Dtype, LoadError, LoadErrorKind, PieceCopy, Plan, PlanOptions, TensorInfo};
 use pinlane_core::memory::DeviceBuf;
 use pinlane_core::{Device, DevicePtr, Stream, Transfer, TransferError};
@@ -78,13 +79,20 @@ impl Job {
         config: &LoadConfig,
         options: PlanOptions,
     ) -> Result<Self, LoadError> {
-        let threads = config.threads.unwrap_or(device.express_config().lanes);
+        let local_rank = config.rank_of_machine();
+        let sharing = config.rank_sharing(catalog, tensors);
+        let default_threads = || threads_of_rank(device.express_config().lanes, local_rank);
+        let threads = config.threads.unwrap_or_else(default_threads);
         if threads == 0 {
             return Err(invalid("threads", "must be at least 1"));
         }
         let total_bytes = tensors.iter().map(TensorInfo::len_bytes).sum();
         let sizes = BufferSizes::choose(device, config, threads, total_bytes)?;
-        let options = options.piece_bytes(sizes.piece_bytes as u64);
+        let mut options = options.piece_bytes(sizes.piece_bytes as u64);
+        let mut io = config.io;
+        if sharing == RankSharing::PageCache {
+            (options, io) = (options.local_rank(local_rank), Io::Buffered);
+        }
         let plan = Plan::converting(tensors, config.convert, options)?;
         // No more threads than reads.
         let pieces = plan.pieces().take(threads);
@@ -97,7 +105,7 @@ impl Job {
             }
             if let Entry::Vacant(file) = files.entry(tensor.file()) {
                 let info = &catalog.files()[tensor.file()];
-                file.insert(SourceFile::open(info, config.io)?);
+                file.insert(SourceFile::open(info, io)?);
             }
         }
         Ok(Self {
@@ -112,7 +120,11 @@ impl Job {
             memory: JobMemory::Own(Vec::new()),
             scheduler: ReadScheduler::new(threads, sizes.slots),
             began: Instant::now(),
-            stats: Mutex::default(),
+            stats: Mutex::new(LoadStats {
+                local_rank,
+                sharing,
+                ..LoadStats::default()
+            }),
         })
     }
 
@@ -176,7 +188,7 @@ impl Job {
 pub(super) enum JobMemory {
     /// A few allocations of its own, which tensors share.
     Own(Vec<Arc<DeviceBuf<u8>>>),
-    /// One given target per tensor, in the order of the files. Each is set before a piece of it is opened.
+    /// One given target per tensor, in the order of the plan. Each is set before a piece of it is opened.
     Given(Vec<OnceLock<DevicePtr>>),
 }
 

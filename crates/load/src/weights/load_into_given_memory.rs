@@ -30,7 +30,7 @@ pub struct TargetStream<O, A> {
     allocate: A,
     /// Earlier work on given memory is on this stream.
     stream: Stream,
-    /// Tensors that are not empty, in the order of the files: that of the allocations of the plan.
+    /// Tensors that are not empty, in the order of the plan, which is that of its allocations.
     order: Vec<usize>,
     /// How many of them have memory, and how many the reader threads know of.
     allocated: usize,

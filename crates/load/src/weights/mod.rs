@@ -6,6 +6,7 @@
 //!     ReadScheduler opens pieces one at a time; all threads read parts of them   (read_scheduler, piece_being_filled)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
+//!     RankSharing   how ranks of one machine read the disk once                  (rank_sharing)
 //!     RunningLoad   the threads, and which tensors are complete                  (running_load)
 //!     LoadStream    tensors in the order in which they complete                  (loaded_tensor_iterator)
 //!     TargetStream  the same, in memory that a callback gives                    (load_into_given_memory)
@@ -23,6 +24,7 @@ mod load_into_given_memory;
 mod loaded_tensor_iterator;
 mod page_cache;
 mod piece_being_filled;
+mod rank_sharing;
 mod read_scheduler;
 mod running_load;
 mod source_file;
@@ -39,6 +41,7 @@ pub use device_tensors::{Tensor, Tensors};
 pub use given_device_memory::{DeviceTarget, FilledTensor, TargetRequest};
 pub use load_into_given_memory::TargetStream;
 pub use loaded_tensor_iterator::LoadStream;
+pub use rank_sharing::RankSharing;
 pub use stats::{LoadLimit, LoadStats};
 
 use crate::dtype::element_bytes;
@@ -155,7 +158,8 @@ impl Weights {
     /// library such as PyTorch. The stream yields them as they complete, with what `allocate` gave.
     ///
     /// `allocate` is called once per tensor, here and while tensors are taken, on the calling thread only: as far
-    /// ahead as [`device_bytes`](LoadConfig::device_bytes) allows, in the order of the files. What `stream` was given
+    /// ahead as [`device_bytes`](LoadConfig::device_bytes) allows, in the order of the files; one of several ranks of a
+    /// machine begins with [another tensor](LoadConfig::local_rank) and wraps. What `stream` was given
     /// before it returns is done before its memory is written. Tensors come when they are complete, so their
     /// users need no wait.
     ///

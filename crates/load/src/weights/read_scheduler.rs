@@ -26,7 +26,7 @@ struct State {
     cursor: PieceCursor,
     /// A piece that waits for its targets.
     waiting_piece: Option<Piece>,
-    /// Tensors that have device memory, in the order of the files.
+    /// Tensors that have device memory, in the order of the plan.
     targets: usize,
     /// The cursor has no more pieces.
     plan_done: bool,
@@ -195,7 +195,7 @@ impl ReadScheduler {
         self.changed.notify_all();
     }
 
-    /// The first `targets` tensors, in the order of the files, have device memory.
+    /// The first `targets` tensors, in the order of the plan, have device memory.
     pub(super) fn targets_given(&self, targets: usize) {
         lock(&self.state).targets = targets;
         self.changed.notify_all();
@@ -256,7 +256,7 @@ impl State {
             let waited = self.waiting_piece.take();
             let piece = waited.or_else(|| self.cursor.next(plan));
             self.plan_done = piece.is_none();
-            if self.cursor.reached() > self.targets {
+            if self.cursor.reached > self.targets {
                 self.waiting_piece = piece;
                 return None;
             }

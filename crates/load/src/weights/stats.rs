@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::RankSharing;
+use crate::Shard;
+
 /// Statistics of a load. Times are sums over all threads, except `elapsed`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
@@ -11,6 +14,10 @@ pub struct LoadStats {
     pub elapsed: Duration,
     /// Reader threads.
     pub threads: usize,
+    /// The rank of this process among those of its machine.
+    pub local_rank: Shard,
+    /// How ranks of one machine share the files.
+    pub sharing: RankSharing,
     /// Bytes read through the page cache.
     pub buffered_bytes: u64,
     /// Bytes read directly.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, Shard, TensorInfo};
 use pinlane_fuzz::check_plan;
 
 use super::support::{Scratch, SplitMix64, written};
@@ -56,6 +56,13 @@ pub fn random_options(random: &mut SplitMix64) -> PlanOptions {
         .allocation_bytes(1 + random.below(4000))
         .piece_bytes(read_align_bytes * (1 + random.below(16)))
         .read_align_bytes(read_align_bytes)
+        .local_rank(random_rank(random))
+}
+
+/// Alone in half of the cases.
+fn random_rank(random: &mut SplitMix64) -> Shard {
+    let world = 1 + random.below(2) * random.below(9);
+    Shard::new(random.below(world) as usize, world as usize).expect("below the world")
 }
 
 #[test]
@@ -90,6 +97,33 @@ fn neighbours_share_one_read_and_one_copy() {
     assert_eq!(pieces.len(), 1);
     assert_eq!(pieces[0].parts.len(), 64);
     assert_eq!(pieces[0].copies().len(), 1);
+}
+
+/// Each of four ranks begins at its quarter, to a piece, and goes around once.
+#[test]
+fn ranks_begin_at_different_places_and_wrap() {
+    let scratch = Scratch::new();
+    let tensors = [("a", Dtype::U8, &[300_u64][..]), ("b", Dtype::F32, &[4000])];
+    let path = scratch.file("w.safetensors", written(&tensors, 3));
+    let catalog = Catalog::open(path).expect("a good file");
+    let start = catalog.tensors()[0].bytes().start;
+    let options = PlanOptions::default().read_align_bytes(1).piece_bytes(1000);
+    for (rank, first) in [(0, 0), (1, 3300), (2, 7300), (3, 11_300)] {
+        let shard = Shard::new(rank, 4).expect("one of four");
+        let options = options.clone().local_rank(shard);
+        check_plan(&catalog, catalog.tensors(), &options, true);
+        let plan = Plan::new(catalog.tensors(), options.clone()).expect("a plan");
+        let pieces: Vec<_> = plan.pieces().map(|piece| piece.bytes).collect();
+        assert_eq!(pieces[0].start - start, first, "rank {rank}");
+        let last = pieces.last().expect("pieces").end - start;
+        assert_eq!(last, if rank == 0 { 16_300 } else { first }, "rank {rank}");
+        // A limited window begins with the nearest tensor: here the first, as `b` would come around to itself.
+        let plan = Plan::new(catalog.tensors(), options.window_bytes(100)).expect("a plan");
+        let firsts: Vec<_> = plan.pieces().map(|piece| piece.parts[0].tensor).collect();
+        let begins_with = usize::from((1..=2).contains(&rank));
+        assert_eq!(firsts[0], begins_with, "rank {rank}");
+        assert!(firsts.chunk_by(|a, b| a == b).count() == 2, "{firsts:?}");
+    }
 }
 
 #[test]

@@ -37,10 +37,9 @@ fn execute_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions) {
         .zip(&sizes)
         .map(|(tensor, (from, _))| vec![false; (tensor.len_bytes() / from) as usize])
         .collect();
-    let mut end = (0, 0);
+    let mut read = Vec::new();
     for piece in plan.pieces() {
-        assert!((piece.file, piece.bytes.start) >= end, "no byte twice");
-        end = (piece.file, piece.bytes.end);
+        read.push((piece.file, piece.bytes.start, piece.bytes.end));
         let align = options.read_align_bytes;
         let rounded = piece.bytes.end.next_multiple_of(align) - piece.bytes.start / align * align;
         assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
@@ -68,6 +67,11 @@ fn execute_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions) {
         assert_eq!(piece.converts(), piece.parts.iter().any(|p| p.converts));
     }
     assert!(seen.iter().flatten().all(|seen| *seen), "one is missing");
+    read.sort_unstable();
+    for pair in read.windows(2) {
+        let next_to_each_other = pair[0].0 < pair[1].0 || pair[0].2 <= pair[1].1;
+        assert!(next_to_each_other, "no byte twice: {pair:?}");
+    }
     check_placements(&plan, &sizes, wanted);
 }
 

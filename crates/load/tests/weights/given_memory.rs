@@ -60,10 +60,13 @@ fn every_byte_arrives_with_any_window_and_conversion() {
     for threads in [1, 3] {
         for window in [None, Some(1), Some(20_000), Some(100_000), Some(u64::MAX)] {
             for convert in [None, Some(Dtype::Bf16), Some(Dtype::F64)] {
-                let mut config = config(threads);
-                (config.convert, config.device_bytes) = (convert, window);
-                let weights = weights.clone();
-                must_return(move || load_into_blocks(&sim(), &weights, &config));
+                for rank in ["0/1", "1/2", "3/4"] {
+                    let rank = rank.parse().expect("a rank");
+                    let mut config = config(threads).local_rank(rank);
+                    (config.convert, config.device_bytes) = (convert, window);
+                    let weights = weights.clone();
+                    must_return(move || load_into_blocks(&sim(), &weights, &config));
+                }
             }
         }
     }

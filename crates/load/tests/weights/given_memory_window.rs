@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pinlane::load::{DeviceTarget, Dtype, LoadConfig, LoadErrorKind, Weights};
+use pinlane::load::{DeviceTarget, Dtype, LoadConfig, LoadErrorKind, Shard, Weights};
 use pinlane::{Error, ErrorKind};
 use pinlane_driver::Call;
 
@@ -35,6 +35,7 @@ fn the_window_is_never_exceeded() {
             let keeps = seed % 3 == 0;
             let mut config = config(1 + seed as usize % 3).device_bytes(window as u64);
             config.convert = [None, Some(Dtype::F32)][seed as usize / 7 % 2];
+            config.local_rank = Shard::new(seed as usize % 4, 4).ok();
             let limit = window + largest(&weights, &config);
             let sim = seeded(seed);
             let library = Library::new(&sim);

@@ -16,6 +16,7 @@ mod file_changes;
 mod host_read;
 mod kept_device_memory;
 mod loaded_tensor_iterator;
+mod local_ranks;
 mod other_library;
 mod out_of_memory;
 mod python_written_files;

@@ -81,6 +81,33 @@ pub struct LoadTimes {
     pub limit: LoadLimitedBy,
 }
 
+/// One of several ranks of a machine that load at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LoadLocalRank {
+    /// Rank on this machine, from 0.
+    pub rank: u64,
+    /// Number of ranks on this machine.
+    pub world: u64,
+    /// How they share the files.
+    pub sharing: LoadSharing,
+}
+
+/// How ranks of one machine share the files that all of them load.
+///
+/// The twin of `pinlane::load::RankSharing`: reports do not depend on the library.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadSharing {
+    /// All read through the page cache, each from another place.
+    PageCache,
+    /// The files do not fit into memory: each reads for itself.
+    NoRoom,
+    /// Each reads its own rows.
+    OwnRows,
+    /// Each reads for itself, bypassing the page cache.
+    Direct,
+}
+
 /// One load. On a simulated device only copies take simulated time; files are read in real time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LoadRun {
@@ -90,6 +117,8 @@ pub struct LoadRun {
     pub simulated_copies: Option<LoadCopies>,
     /// Real work of the host, on a simulated device.
     pub host: Option<LoadHost>,
+    /// The rank on this machine; `None` if there is only one.
+    pub local_rank: Option<LoadLocalRank>,
 }
 
 /// Real work of the host of a simulated device, by its own clock. Times of threads are summed.

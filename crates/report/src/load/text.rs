@@ -1,6 +1,9 @@
 //! A load as text.
 
-use super::{Load, LoadConversion, LoadCopies, LoadHost, LoadLimitedBy, LoadTimes, LoadVerify};
+use super::{
+    Load, LoadConversion, LoadCopies, LoadHost, LoadLimitedBy, LoadLocalRank, LoadSharing,
+    LoadTimes, LoadVerify,
+};
 use crate::Origin;
 use crate::format::{byte_rate, counted, duration, percent, short_size};
 use crate::text_layout::{sanitize, table_row};
@@ -33,6 +36,9 @@ impl Load {
             (false, Origin::Simulated { .. }) => self.simulated(),
             (false, _) => self.measured(),
         });
+        if let Some(local_rank) = self.runs.last().and_then(|run| run.local_rank) {
+            text.push_str(&local_rank.line());
+        }
         if let Some(memory) = &self.memory {
             let on_device = format!("{} on the device", short_size(memory.device_bytes));
             text.push_str(&match memory.pinned_bytes {
@@ -145,6 +151,25 @@ impl Load {
             text.push_str(&host.lines());
         }
         text
+    }
+}
+
+impl LoadLocalRank {
+    fn line(&self) -> String {
+        let sharing = match self.sharing {
+            LoadSharing::PageCache => {
+                "all read through the page cache, each from another place, so that the disk is read once"
+            }
+            LoadSharing::NoRoom => {
+                "the files take more than half of the available memory, so each reads for itself"
+            }
+            LoadSharing::OwnRows => "each reads its own rows",
+            LoadSharing::Direct => "each reads for itself, bypassing the page cache",
+        };
+        format!(
+            "Rank {} of {} on this machine: {sharing}.\n",
+            self.rank, self.world
+        )
     }
 }
 

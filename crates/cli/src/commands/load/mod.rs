@@ -64,11 +64,15 @@ pub(crate) struct Args {
     verify: bool,
 
     /// How to read files
+    ///
+    /// If a launcher such as torchrun, mpirun or srun started several ranks on this machine, auto reads through
+    /// the page cache where the files take at most half of the available memory, and each rank begins at another
+    /// place: together they read the disk once.
     #[arg(long, default_value = "auto", value_name = "MODE", value_parser = one_of(&IO, io_text))]
     io: Io,
 
     /// Threads that read [default: the best number found by `pinlane calibrate`, or the lanes of the
-    /// express lane]
+    /// express lane; at most this rank's share of the CPUs]
     #[arg(long, value_name = "N", value_parser = number::within::<usize>(1..=256))]
     threads: Option<usize>,
 

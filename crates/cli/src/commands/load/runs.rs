@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use pinlane::Device;
 use pinlane::load::{
-    LoadConfig, LoadError, LoadLimit, LoadStats, Plan, PlanOptions, Tensor, TensorInfo, Weights,
+    LoadConfig, LoadError, LoadLimit, LoadStats, Plan, PlanOptions, RankSharing, Tensor,
+    TensorInfo, Weights,
 };
 use pinlane_model::{Direction, HostKind, Profile};
 use pinlane_report::{
-    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun,
-    LoadShard, LoadTimes, short_size,
+    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadLocalRank, LoadMemory,
+    LoadRun, LoadShard, LoadSharing, LoadTimes, short_size,
 };
 use pinlane_sim::{Sim, SpanKind};
 
@@ -121,6 +122,7 @@ impl<'a> Runs<'a> {
             times: (!is_simulated).then(|| times(headers, context, elapsed, &stats)),
             simulated_copies,
             host: is_simulated.then(|| host(headers, &stats)),
+            local_rank: local_rank(&stats),
         };
         Ok(Some((run, tensors)))
     }
@@ -228,6 +230,21 @@ fn total_bytes(tensors: &[TensorInfo]) -> u64 {
 fn device_bytes(args: &Args, weights: &Weights) -> Option<u64> {
     let plan = Plan::converting(weights.tensors(), args.dtype, PlanOptions::default()).ok()?;
     Some(plan.allocations().iter().sum())
+}
+
+fn local_rank(stats: &LoadStats) -> Option<LoadLocalRank> {
+    let sharing = match stats.sharing {
+        RankSharing::Alone => return None,
+        RankSharing::PageCache => LoadSharing::PageCache,
+        RankSharing::OwnRows => LoadSharing::OwnRows,
+        RankSharing::Direct => LoadSharing::Direct,
+        _ => LoadSharing::NoRoom,
+    };
+    Some(LoadLocalRank {
+        rank: stats.local_rank.rank() as u64,
+        world: stats.local_rank.world() as u64,
+        sharing,
+    })
 }
 
 /// The real times of a load to a simulated device.
